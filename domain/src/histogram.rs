@@ -1,0 +1,186 @@
+//! Latency histograms: HDR, whole microseconds, three significant digits.
+//!
+//! They are merged, never averaged, and travel in HdrHistogram's V2 compressed encoding (base64 in JSON), so that any
+//! percentile can be asked for later and other tools can read them.
+
+use std::fmt;
+
+use hdrhistogram::serialization::{Deserializer as HdrReader, Serializer as _, V2DeflateSerializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// The longest latency kept apart, one hour in microseconds; longer ones count as this.
+pub const HIGHEST_US: u64 = 3_600_000_000;
+/// An encoded histogram larger than this is refused before it is decoded.
+const MAX_ENCODED: usize = 1 << 20;
+
+#[derive(Clone, PartialEq)]
+pub struct Histogram(hdrhistogram::Histogram<u64>);
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Histogram(n = {}, max = {:?} us)", self.len(), self.max_us())
+    }
+}
+
+impl Histogram {
+    pub fn new() -> Self {
+        let mut inner = hdrhistogram::Histogram::new_with_bounds(1, 1_000_000, 3).expect("constant bounds are valid");
+        inner.auto(true);
+        Self(inner)
+    }
+
+    /// Adds one latency. Below 1 µs counts as 1 µs, above an hour as an hour.
+    pub fn record_us(&mut self, us: u64) {
+        self.record_n_us(us, 1);
+    }
+
+    pub fn record_n_us(&mut self, us: u64, count: u64) {
+        let us = us.clamp(1, HIGHEST_US);
+        self.0.record_n(us, count).expect("the histogram grows to its bound");
+    }
+
+    pub fn merge(&mut self, other: &Self) {
+        self.0.add(&other.0).expect("the histogram grows to its bound");
+    }
+
+    /// All of `parts` in one.
+    pub fn merged<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut whole = Self::new();
+        for part in parts {
+            whole.merge(part);
+        }
+        whole
+    }
+
+    pub fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The latency in ms below or at which the fraction `q` (0 to 1) of the requests lie; `None` when empty.
+    pub fn quantile_ms(&self, q: f64) -> Option<f64> {
+        (!self.is_empty()).then(|| self.0.value_at_quantile(q) as f64 / 1_000.0)
+    }
+
+    pub fn max_us(&self) -> Option<u64> {
+        (!self.is_empty()).then(|| self.0.max())
+    }
+
+    pub fn max_ms(&self) -> Option<f64> {
+        self.max_us().map(|us| us as f64 / 1_000.0)
+    }
+
+    /// The mean in ms. Never a headline: it hides the tail.
+    pub fn mean_ms(&self) -> Option<f64> {
+        (!self.is_empty()).then(|| self.0.mean() / 1_000.0)
+    }
+
+    /// The filled bins in rising order: the bin's representative latency in µs (its upper end, what a percentile
+    /// reports) and its count.
+    pub fn bins(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.0.iter_recorded().map(|bin| (bin.value_iterated_to(), bin.count_since_last_iteration()))
+    }
+
+    /// HdrHistogram's V2 encoding, deflated.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new().serialize(&self.0, &mut bytes).expect("writing to memory does not fail");
+        bytes
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote, or any V2 encoding in microseconds.
+    pub fn decode(bytes: &[u8]) -> Result<Self, String> {
+        if bytes.len() > MAX_ENCODED {
+            return Err(format!("an encoded histogram of {} bytes is larger than {MAX_ENCODED}", bytes.len()));
+        }
+        let read: hdrhistogram::Histogram<u64> =
+            HdrReader::new().deserialize(&mut &bytes[..]).map_err(|e| format!("not an HdrHistogram: {e:?}"))?;
+        let mut whole = Self::new();
+        for bin in read.iter_recorded() {
+            whole.record_n_us(bin.value_iterated_to(), bin.count_at_value());
+        }
+        Ok(whole)
+    }
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use base64::Engine as _;
+        serializer.serialize_str(&base64::engine::general_purpose::STANDARD.encode(self.encode()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use base64::Engine as _;
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        let bytes = base64::engine::general_purpose::STANDARD.decode(text.as_bytes()).map_err(de::Error::custom)?;
+        Self::decode(&bytes).map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_tail_that_a_mean_hides() {
+        let mut histogram = Histogram::new();
+        histogram.record_n_us(200_000, 990);
+        histogram.record_n_us(5_000_000, 10);
+        let near = |a: Option<f64>, b: f64| (a.unwrap() / b - 1.0).abs() < 1e-3;
+        assert!(near(histogram.quantile_ms(0.5), 200.0));
+        assert!(near(histogram.quantile_ms(0.99), 200.0));
+        assert!(near(histogram.quantile_ms(0.991), 5_000.0));
+        assert!(near(histogram.mean_ms(), 248.0));
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_figures() {
+        let empty = Histogram::new();
+        assert_eq!((empty.quantile_ms(0.99), empty.max_ms(), empty.mean_ms()), (None, None, None));
+        let back: Histogram = serde_json::from_str(&serde_json::to_string(&empty).unwrap()).unwrap();
+        assert!(back.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_histogram_is_refused() {
+        for text in ["\"\"", "\"!!\"", "\"AAAA\"", "17", "null"] {
+            assert!(serde_json::from_str::<Histogram>(text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn encoding_loses_nothing(values in prop::collection::vec((1u64..10_000_000_000, 1u64..1_000), 0..200)) {
+            let mut histogram = Histogram::new();
+            for (us, count) in values {
+                histogram.record_n_us(us, count);
+            }
+            let json = serde_json::to_string(&histogram).unwrap();
+            let back: Histogram = serde_json::from_str(&json).unwrap();
+            prop_assert!(histogram.bins().eq(back.bins()));
+        }
+
+        #[test]
+        fn merging_is_the_same_as_recording_together(a in prop::collection::vec(1u64..10_000_000, 0..100), b in prop::collection::vec(1u64..10_000_000, 0..100)) {
+            let of = |values: &[u64]| {
+                let mut histogram = Histogram::new();
+                values.iter().for_each(|us| histogram.record_us(*us));
+                histogram
+            };
+            let together = of(&[a.clone(), b.clone()].concat());
+            prop_assert!(Histogram::merged([&of(&a), &of(&b)]).bins().eq(together.bins()));
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The vocabulary and the arithmetic of Plimsoll: what a run reports, and what is concluded from it.
+//!
+//! Nothing here does I/O, reads a clock, or draws unseeded randomness: the same inputs give the same bytes, on the
+//! runner, on the server and in a test.
+
+pub mod baseline;
+pub mod comparison;
+pub mod figures;
+pub mod finding;
+pub mod format;
+pub mod histogram;
+pub mod ids;
+pub mod knee;
+pub mod little;
+pub mod noise;
+pub mod outcome;
+pub mod percentile;
+pub mod plan;
+pub mod policy;
+pub mod report;
+pub mod revision;
+pub mod testbed;
+pub mod verdict;

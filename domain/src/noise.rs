@@ -1,0 +1,33 @@
+//! How much runs of the same code differ from each other on one testbed and plan.
+
+use serde::{Deserialize, Serialize};
+
+/// The standard deviation of one run around the truth, on the log scale, with the number of unchanged pairs behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Sigma {
+    pub value: f64,
+    pub pairs: u32,
+}
+
+/// Per gated metric. The default is the floor with nothing learnt yet.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Noise {
+    pub latency: Sigma,
+    pub throughput: Sigma,
+}
+
+/// No testbed is believed to be quieter than this for latencies.
+pub const LATENCY_FLOOR: f64 = 0.02;
+/// No testbed is believed to be quieter than this for throughput.
+pub const THROUGHPUT_FLOOR: f64 = 0.005;
+/// With fewer unchanged pairs than this a `regressed` is provisional.
+pub const ENOUGH_PAIRS: u32 = 10;
+
+impl Default for Noise {
+    fn default() -> Self {
+        Self {
+            latency: Sigma { value: LATENCY_FLOOR, pairs: 0 },
+            throughput: Sigma { value: THROUGHPUT_FLOOR, pairs: 0 },
+        }
+    }
+}

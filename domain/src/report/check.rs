@@ -1,0 +1,128 @@
+//! Reading a report that came from outside: every bound is checked before anything is believed.
+
+use super::{MAX_BYTES, Report, SCHEMA, Step};
+
+/// Why a text is not a report. The message says what and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReportError {
+    #[error("the report has {0} bytes; at most {MAX_BYTES} are read")]
+    TooLarge(usize),
+    #[error("not a report: {0}")]
+    Json(String),
+    #[error("the report has schema {0}, written by a newer plimsoll; this one reads up to {SCHEMA}: update it")]
+    Newer(u64),
+    #[error("{at}: {why}")]
+    Value { at: String, why: String },
+}
+
+const MAX_STEPS: usize = 200;
+const MAX_WINDOWS: usize = 100_000;
+const MAX_MS: u64 = 7 * 24 * 3_600_000;
+const MAX_WORKERS: u32 = 1_000_000;
+const MAX_TEXT: usize = 4_096;
+
+impl Report {
+    /// Reads and checks a report.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, ReportError> {
+        if bytes.len() > MAX_BYTES {
+            return Err(ReportError::TooLarge(bytes.len()));
+        }
+        // The version first: a newer report may fail to parse for reasons that would only mislead.
+        #[derive(serde::Deserialize)]
+        struct Version {
+            schema: u64,
+        }
+        let json = |e: serde_json::Error| ReportError::Json(e.to_string());
+        let Version { schema } = serde_json::from_slice(bytes).map_err(json)?;
+        if schema > u64::from(SCHEMA) {
+            return Err(ReportError::Newer(schema));
+        }
+        let report: Self = serde_json::from_slice(bytes).map_err(json)?;
+        report.check()?;
+        Ok(report)
+    }
+
+    /// Pretty JSON with a final newline.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string(self).expect("wire types serialize");
+        text.push('\n');
+        text
+    }
+
+    /// Checks what types alone cannot: bounds, order, and that the parts agree.
+    pub fn check(&self) -> Result<(), ReportError> {
+        ensure(self.schema == SCHEMA, "schema", || format!("is {}, this plimsoll reads {SCHEMA}", self.schema))?;
+        ensure(self.plan_digest == self.plan.digest(), "plan_digest", || "does not belong to `plan`".to_owned())?;
+        ensure(self.finished_at >= self.started_at, "finished_at", || "lies before `started_at`".to_owned())?;
+        ensure(self.revision.ancestors.len() <= crate::revision::MAX_ANCESTORS, "revision.ancestors", || {
+            format!("more than {} entries", crate::revision::MAX_ANCESTORS)
+        })?;
+        for (at, text) in self.texts() {
+            ensure(text.len() <= MAX_TEXT, at, || format!("longer than {MAX_TEXT} bytes"))?;
+        }
+        let rate = self.plan.phases.staircase.max_error_rate;
+        ensure((0.0..=1.0).contains(&rate), "plan.phases.staircase.max_error_rate", || format!("{rate} is no share"))?;
+        let mut seen = Vec::new();
+        for (i, phase) in self.phases.iter().enumerate() {
+            let at = format!("phases[{i}]");
+            ensure(!seen.contains(&phase.kind), &at, || format!("a second {} phase", phase.kind.name()))?;
+            seen.push(phase.kind);
+            ensure(phase.steps.len() <= MAX_STEPS, &at, || format!("more than {MAX_STEPS} steps"))?;
+            for (j, step) in phase.steps.iter().enumerate() {
+                check_step(step, &format!("{at}.steps[{j}]"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Texts that somebody else wrote and that a page will show.
+    fn texts(&self) -> Vec<(&'static str, &str)> {
+        let revision = &self.revision;
+        let testbed = &self.testbed;
+        let mut texts = vec![("plan.service.path", self.plan.service.path.as_str())];
+        let optional = [
+            ("revision.tag", &revision.tag),
+            ("revision.branch", &revision.branch),
+            ("revision.engine", &revision.engine),
+            ("testbed.name", &testbed.name),
+            ("testbed.cpu_model", &testbed.cpu_model),
+            ("testbed.os", &testbed.os),
+        ];
+        texts.extend(optional.into_iter().filter_map(|(at, text)| Some((at, text.as_deref()?))));
+        texts.extend(testbed.labels.iter().flat_map(|(k, v)| [("testbed.labels", k.as_str()), ("testbed.labels", v)]));
+        texts.extend(self.findings.iter().map(|finding| ("findings", finding.message.as_str())));
+        texts
+    }
+}
+
+fn check_step(step: &Step, at: &str) -> Result<(), ReportError> {
+    let within = |ms: u64| ms <= MAX_MS;
+    ensure(within(step.start_ms) && within(step.duration_ms), at, || "longer than a week".to_owned())?;
+    ensure(step.measured_from_ms <= step.measured_to_ms && step.measured_to_ms <= step.duration_ms, at, || {
+        format!(
+            "the measured part, {} to {} ms, does not lie within its {} ms",
+            step.measured_from_ms, step.measured_to_ms, step.duration_ms
+        )
+    })?;
+    ensure((1..=MAX_WORKERS).contains(&step.workers), at, || format!("{} workers", step.workers))?;
+    ensure(step.slice_ms > 0, at, || "slice_ms is 0".to_owned())?;
+    ensure(step.slices.len() <= MAX_WINDOWS && step.windows.len() <= MAX_WINDOWS, at, || {
+        format!("more than {MAX_WINDOWS} slices or windows")
+    })?;
+    let sliced: u64 = step.slices.iter().map(|slice| slice.len()).sum();
+    ensure(sliced == step.latency.len(), at, || {
+        format!("its slices hold {sliced} requests, its latency histogram {}", step.latency.len())
+    })?;
+    ensure(step.outcomes.ok == step.latency.len(), at, || {
+        format!("{} successes, but a latency histogram of {}", step.outcomes.ok, step.latency.len())
+    })?;
+    let shares = [("engine_cpu", step.generator.engine_cpu), ("host_cpu", step.generator.host_cpu)];
+    for (name, share) in shares {
+        ensure(share.is_none_or(|s| (0.0..=64.0).contains(&s)), at, || format!("generator.{name} is no share"))?;
+    }
+    Ok(())
+}
+
+fn ensure(holds: bool, at: &str, why: impl FnOnce() -> String) -> Result<(), ReportError> {
+    if holds { Ok(()) } else { Err(ReportError::Value { at: at.to_owned(), why: why() }) }
+}

@@ -1,0 +1,7 @@
+//! The runner: reads a plan, makes the load, measures, reports.
+//!
+//! The load engine (`load`) knows the [`protocol`] trait and no protocol; `phases` decides what runs when; `plan` turns
+//! a file into a [`spec::RunSpec`]; the command line (`cli`) ties them together.
+
+pub mod progress;
+pub mod spec;
