@@ -4,6 +4,7 @@
 //! runner, on the server and in a test.
 
 pub mod baseline;
+pub mod bootstrap;
 pub mod comparison;
 pub mod figures;
 pub mod finding;
@@ -17,7 +18,9 @@ pub mod outcome;
 pub mod percentile;
 pub mod plan;
 pub mod policy;
+pub mod proportion;
 pub mod report;
 pub mod revision;
+pub mod sentence;
 pub mod testbed;
 pub mod verdict;

@@ -1,9 +1,16 @@
-//! The verdict rule.
+//! The verdict rule. `docs/methodology.md` tells it in prose.
 
-use crate::comparison::{Comparison, Side, Verdict};
-use crate::noise::Noise;
+mod comparable;
+mod gate;
+mod measure;
+mod shift;
+
+use crate::comparison::{Comparison, MetricVerdict, Side, Verdict};
+use crate::finding::{Finding, Severity};
+use crate::noise::{ENOUGH_PAIRS, Noise};
 use crate::policy::Policy;
 use crate::report::Report;
+use crate::{format, sentence};
 
 /// What a candidate is compared with: runs of one revision, the newest first.
 #[derive(Debug, Clone)]
@@ -12,31 +19,85 @@ pub struct Baseline<'a> {
     pub chosen_because: Option<String>,
 }
 
-/// Judges `candidate` against `baseline`.
-pub fn judge(baseline: Option<&Baseline<'_>>, candidate: &Report, policy: &Policy, _noise: &Noise) -> Comparison {
-    let side = |runs: &[&Report], chosen_because| {
-        let newest = runs[0];
-        Side {
-            run_ids: runs.iter().map(|run| run.run_id).collect(),
-            revision: newest.revision.label_or_unnamed(),
-            commit: newest.revision.commit.as_ref().map(ToString::to_string),
-            testbed: newest.testbed.label(),
-            testbed_fingerprint: newest.testbed.fingerprint(),
-            plan_digest: newest.plan_digest.clone(),
-            stability_workers: newest.stability().map(|step| step.workers),
-            chosen_because,
-        }
+/// Judges `candidate` against `baseline`. Runs of the baseline that are invalid or do not compare are left out; when
+/// none is left, or the candidate itself is invalid, the verdict is [`Verdict::Invalid`] with the reasons as findings.
+pub fn judge(baseline: Option<&Baseline<'_>>, candidate: &Report, policy: &Policy, noise: &Noise) -> Comparison {
+    let given = baseline.map_or(&[][..], |baseline| &baseline.runs);
+    let fit = comparable::fit(given, candidate);
+    let used = if fit.is_empty() { &given[..given.len().min(1)] } else { &fit[..] };
+    let mut findings = comparable::findings(given, candidate);
+    let invalid = findings.iter().any(|finding| finding.severity == Severity::Voids);
+    let metrics = if invalid || used.is_empty() {
+        gate::listed(used, candidate, policy, invalid)
+    } else {
+        gate::judged(used, candidate, policy, noise)
     };
-    Comparison {
-        schema: 1,
-        verdict: Verdict::NoBaseline,
-        sentence: String::new(),
-        provisional: false,
-        project: candidate.project.clone(),
-        baseline: baseline.map(|baseline| side(&baseline.runs, baseline.chosen_because.clone())),
-        candidate: side(&[candidate], None),
-        metrics: Vec::new(),
-        findings: Vec::new(),
-        policy: policy.clone(),
+    let any = |verdict| metrics.iter().any(|metric| metric.gated && metric.verdict == verdict);
+    let verdict = if invalid {
+        Verdict::Invalid
+    } else if used.is_empty() {
+        Verdict::NoBaseline
+    } else if any(MetricVerdict::Regressed) {
+        Verdict::Regressed
+    } else if any(MetricVerdict::Inconclusive) {
+        Verdict::Inconclusive
+    } else {
+        Verdict::Pass
+    };
+    // An error rate needs no noise between runs to be learnt first.
+    let firm = metrics
+        .iter()
+        .filter(|metric| metric.verdict == MetricVerdict::Regressed)
+        .any(|metric| gate::sigma(metric.name, noise).is_none_or(|sigma| sigma.pairs >= ENOUGH_PAIRS));
+    let provisional = verdict == Verdict::Regressed && !firm;
+    if provisional {
+        findings.push(unlearnt(noise));
     }
+    let mut comparison = Comparison {
+        schema: 1,
+        verdict,
+        sentence: String::new(),
+        provisional,
+        project: candidate.project.clone(),
+        baseline: baseline
+            .filter(|_| !used.is_empty())
+            .map(|baseline| side(used, candidate, baseline.chosen_because.clone())),
+        candidate: side(&[candidate], candidate, None),
+        metrics,
+        findings,
+        policy: policy.clone(),
+    };
+    comparison.sentence = sentence::of(&comparison);
+    comparison
+}
+
+fn side(runs: &[&Report], candidate: &Report, chosen_because: Option<String>) -> Side {
+    let newest = runs[0];
+    let workers = |run: &Report| run.stability().map(|step| step.workers);
+    // Of a pool measured at several loads, the one that compares.
+    let like = runs.iter().find(|run| workers(run) == workers(candidate)).unwrap_or(&newest);
+    Side {
+        run_ids: runs.iter().map(|run| run.run_id).collect(),
+        revision: newest.revision.label_or_unnamed(),
+        commit: newest.revision.commit.as_ref().map(ToString::to_string),
+        testbed: newest.testbed.label(),
+        testbed_fingerprint: newest.testbed.fingerprint(),
+        plan_digest: newest.plan_digest.clone(),
+        stability_workers: workers(like),
+        chosen_because,
+    }
+}
+
+fn unlearnt(noise: &Noise) -> Finding {
+    let pairs = noise.latency.pairs.min(noise.throughput.pairs);
+    Finding::notice(
+        "provisional",
+        format!(
+            "How much runs of the same code differ on this testbed is learnt from {} unchanged pairs; {} make a \
+             regression more than provisional",
+            format::count(pairs.into()),
+            ENOUGH_PAIRS
+        ),
+    )
+    .with_advice("Measure both revisions once more if the change is a surprise.")
 }

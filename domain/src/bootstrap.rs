@@ -1,0 +1,242 @@
+//! How sure one run is of its own figures: the moving-block bootstrap (Künsch 1989).
+//!
+//! Requests close in time are slow together, so whole blocks of the run are drawn, each long enough that two blocks
+//! know little of each other. The blocks are weights on slices; no request is copied.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+use crate::histogram::Histogram;
+
+/// Resamples behind each spread.
+pub const RESAMPLES: usize = 2_000;
+/// With fewer blocks than this the spread itself is rough, which the interval and its note say.
+pub const ENOUGH_BLOCKS: usize = 20;
+/// Correlation over the whole run never leaves fewer blocks than this.
+const FEWEST_BLOCKS: usize = 5;
+/// Fewer slices than this say nothing about how a run varies.
+const FEWEST_SLICES: usize = 3;
+/// More slices than this are put together in neighbouring groups: time and memory stay bounded.
+const MOST_SLICES: usize = 240;
+const SEED: u64 = 0x0050_4c49_4d53_4f4c;
+
+/// The uncertainty of one figure of one run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// Variance of the figure's logarithm.
+    pub variance: f64,
+    /// Whole blocks in the run.
+    pub blocks: usize,
+    pub block_s: f64,
+}
+
+/// A latency distribution over time, ready for any quantile.
+#[derive(Debug)]
+pub struct Latencies {
+    slice_s: f64,
+    slices: usize,
+    /// Upper ends of the used bins in µs, rising.
+    values: Vec<u64>,
+    /// Row by bin, column by slice: requests of the slice in this bin or below.
+    below: Vec<u32>,
+}
+
+impl Latencies {
+    /// `slices` in order of time, each `slice_ms` long.
+    pub fn new(slices: &[Histogram], slice_ms: u64) -> Self {
+        let together = slices.len().div_ceil(MOST_SLICES).max(1);
+        let groups: Vec<Histogram> = slices.chunks(together).map(Histogram::merged).collect();
+        let values: Vec<u64> = Histogram::merged(&groups).bins().map(|(value, _)| value).collect();
+        let mut below = vec![0u32; values.len() * groups.len()];
+        for (column, group) in groups.iter().enumerate() {
+            let mut bins = group.bins().peekable();
+            let mut sum = 0u32;
+            for (row, value) in values.iter().enumerate() {
+                while let Some((_, count)) = bins.next_if(|(bin, _)| bin <= value) {
+                    sum = sum.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+                }
+                below[row * groups.len() + column] = sum;
+            }
+        }
+        Self { slice_s: (slice_ms * together as u64) as f64 / 1_000.0, slices: groups.len(), values, below }
+    }
+
+    /// The spread of the quantile `q`; `None` with too few slices.
+    pub fn spread(&self, q: f64) -> Option<Spread> {
+        if self.slices < FEWEST_SLICES || self.values.is_empty() {
+            return None;
+        }
+        let at = self.row_of(q, &vec![1; self.slices]);
+        // What a slice adds to the quantile's error: its requests above the quantile beyond their share.
+        let influence: Vec<f64> = self
+            .row(at)
+            .iter()
+            .zip(self.row(self.values.len() - 1))
+            .map(|(below, all)| f64::from(*below) - q * f64::from(*all))
+            .collect();
+        let blocks = Blocks::fitting(&influence, self.slice_s);
+        blocks.spread(|weights| (self.values[self.row_of(q, weights)] as f64).ln())
+    }
+
+    /// The bin that holds the quantile when each slice counts `weights` times, by the same rank as a histogram's.
+    fn row_of(&self, q: f64, weights: &[u32]) -> usize {
+        let at_or_below = |row: usize| -> u64 {
+            self.row(row).iter().zip(weights).map(|(below, weight)| u64::from(*below) * u64::from(*weight)).sum()
+        };
+        let last = self.values.len() - 1;
+        let rank = ((q * at_or_below(last) as f64).ceil() as u64).max(1);
+        let (mut low, mut high) = (0, last);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if at_or_below(middle) >= rank { high = middle } else { low = middle + 1 }
+        }
+        low
+    }
+
+    fn row(&self, row: usize) -> &[u32] {
+        &self.below[row * self.slices..][..self.slices]
+    }
+}
+
+/// The spread of a rate from its counts per second; `None` with too few seconds or no events.
+pub fn rate(counts: &[u64]) -> Option<Spread> {
+    let together = counts.len().div_ceil(MOST_SLICES).max(1);
+    let counts: Vec<u64> = counts.chunks_exact(together).map(|group| group.iter().sum()).collect();
+    let total: u64 = counts.iter().sum();
+    if counts.len() < FEWEST_SLICES || total == 0 {
+        return None;
+    }
+    let mean = total as f64 / counts.len() as f64;
+    let influence: Vec<f64> = counts.iter().map(|count| *count as f64 - mean).collect();
+    Blocks::fitting(&influence, together as f64).spread(|weights| {
+        let (sum, n) =
+            counts.iter().zip(weights).fold((0, 0), |(sum, n), (c, w)| (sum + c * u64::from(*w), n + u64::from(*w)));
+        // A resample without any event counts as half an event: its logarithm must exist.
+        ((sum as f64).max(0.5) / n as f64).ln()
+    })
+}
+
+/// Blocks of `length` slices out of `slices`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Blocks {
+    slices: usize,
+    length: usize,
+    slice_s: f64,
+}
+
+impl Blocks {
+    /// Blocks of max(1 s, three autocorrelation times), in whole slices.
+    fn fitting(series: &[f64], slice_s: f64) -> Self {
+        let wanted = (3.0 * autocorrelation_slices(series) * slice_s).max(1.0);
+        let most = (series.len() / FEWEST_BLOCKS).max(1);
+        let length = ((wanted / slice_s).ceil() as usize).clamp(1, most);
+        Self { slices: series.len(), length, slice_s }
+    }
+
+    fn spread(self, mut figure: impl FnMut(&[u32]) -> f64) -> Option<Spread> {
+        let Self { slices, length, slice_s } = self;
+        let whole = slices / length;
+        if whole < 2 {
+            return None;
+        }
+        let drawn = slices.div_ceil(length);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
+        let starts = (slices - length + 1) as u64;
+        let mut weights = vec![0u32; slices];
+        // Welford's update: exactly 0 when all resamples agree.
+        let (mut mean, mut squares) = (0.0, 0.0);
+        for i in 0..RESAMPLES {
+            weights.fill(0);
+            for _ in 0..drawn {
+                let start = ((u128::from(random.next_u64()) * u128::from(starts)) >> 64) as usize;
+                weights[start..start + length].iter_mut().for_each(|w| *w += 1);
+            }
+            let value = figure(&weights);
+            let off = value - mean;
+            mean += off / (i + 1) as f64;
+            squares += off * (value - mean);
+        }
+        // Drawn with replacement, m blocks vary by (m − 1)/m too little; and `drawn` blocks may be longer than the run.
+        let fewer = whole as f64 / (whole as f64 - 1.0) * (drawn * length) as f64 / slices as f64;
+        let variance = squares / (RESAMPLES - 1) as f64 * fewer;
+        Some(Spread { variance, blocks: whole, block_s: length as f64 * slice_s })
+    }
+}
+
+/// The integrated autocorrelation time in slices: the correlations at lags 1, 2, …, summed until one is within the
+/// noise that a series of this length has anyway (2/√n). 0 for white noise.
+fn autocorrelation_slices(series: &[f64]) -> f64 {
+    let n = series.len();
+    let mean = series.iter().sum::<f64>() / n as f64;
+    let variance: f64 = series.iter().map(|x| (x - mean).powi(2)).sum();
+    if variance <= 0.0 {
+        return 0.0;
+    }
+    let noise = 2.0 / (n as f64).sqrt();
+    let correlation =
+        |lag: usize| series.iter().zip(&series[lag..]).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / variance;
+    (1..n / 2).map(correlation).take_while(|r| *r > noise).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uniform(random: &mut Xoshiro256PlusPlus) -> f64 {
+        (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Exponential latencies of mean 100 ms, `n` in each of `slices`; `level` scales each slice.
+    fn slices(seed: u64, slices: usize, n: usize, level: impl Fn(usize) -> f64) -> Vec<Histogram> {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        (0..slices)
+            .map(|i| {
+                let mut histogram = Histogram::new();
+                (0..n).for_each(|_| histogram.record_us((-uniform(&mut random).ln() * level(i) * 1e5) as u64));
+                histogram
+            })
+            .collect()
+    }
+
+    #[test]
+    fn independent_requests_give_the_textbook_spread() {
+        // Of ln(q̂) at p of an exponential: p(1 − p)/n over (q f(q))², with q = −ln(1 − p), f = 1 − p.
+        let (p, n) = (0.99f64, 60.0 * 500.0);
+        let theory = p * (1.0 - p) / n / (-(1.0 - p).ln() * (1.0 - p)).powi(2);
+        let mean = (1..=10)
+            .map(|seed| Latencies::new(&slices(seed, 60, 500, |_| 1.0), 1_000).spread(p).unwrap().variance / theory)
+            .sum::<f64>()
+            / 10.0;
+        assert!((0.8..1.25).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn slow_stretches_widen_it_and_lengthen_the_blocks() {
+        let white = Latencies::new(&slices(1, 60, 300, |_| 1.0), 1_000).spread(0.99).unwrap();
+        let waves = Latencies::new(&slices(1, 60, 300, |i| if i / 5 % 2 == 0 { 1.0 } else { 1.5 }), 1_000)
+            .spread(0.99)
+            .unwrap();
+        assert_eq!((white.block_s, white.blocks), (1.0, 60));
+        assert!(waves.block_s >= 2.0 && waves.variance > 2.0 * white.variance, "{waves:?} {white:?}");
+    }
+
+    #[test]
+    fn too_little_says_nothing_and_much_stays_bounded() {
+        assert_eq!(Latencies::new(&[], 1_000).spread(0.5), None);
+        assert_eq!(Latencies::new(&slices(1, 2, 50, |_| 1.0), 1_000).spread(0.5), None);
+        assert_eq!(Latencies::new(&vec![Histogram::new(); 50], 1_000).spread(0.5), None);
+        assert_eq!(rate(&[0, 0, 0, 0]), None);
+        assert_eq!(rate(&[7, 7]), None);
+        let long = Latencies::new(&slices(1, 1_000, 3, |_| 1.0), 1_000).spread(0.5).unwrap();
+        assert!(long.blocks <= MOST_SLICES && long.block_s >= 5.0, "{long:?}");
+    }
+
+    #[test]
+    fn a_steady_rate_has_no_spread_and_a_noisy_one_its_own() {
+        assert_eq!(rate(&[100; 30]).unwrap().variance, 0.0);
+        let noisy: Vec<u64> = (0..60).map(|i| if i * 7919 % 60 % 2 == 0 { 90 } else { 110 }).collect();
+        // Standard deviation 10 % of one second, 60 seconds.
+        let sd = rate(&noisy).unwrap().variance.sqrt();
+        assert!((0.007..0.02).contains(&sd), "{sd}");
+    }
+}
