@@ -22,5 +22,8 @@ pub mod proportion;
 pub mod report;
 pub mod revision;
 pub mod sentence;
+#[cfg(any(test, feature = "synthetic"))]
+pub mod synthetic;
 pub mod testbed;
+pub mod validity;
 pub mod verdict;

@@ -189,7 +189,7 @@ fn tps(value: f64) -> String {
     format!("{}{NARROW}TPS", format::number(value))
 }
 
-fn workers(n: u32) -> String {
+pub(crate) fn workers(n: u32) -> String {
     if n == 1 { "1 worker".to_owned() } else { format!("{} workers", format::count(n.into())) }
 }
 
