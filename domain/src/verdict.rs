@@ -4,6 +4,8 @@ mod comparable;
 mod gate;
 mod measure;
 mod shift;
+#[cfg(test)]
+mod tests;
 
 use crate::comparison::{Comparison, MetricVerdict, Side, Verdict};
 use crate::finding::{Finding, Severity};
