@@ -1,0 +1,347 @@
+//! TPS and latency against workers: two panels over one logarithmic axis.
+
+use plimsoll_domain::figures::{Figures, StepFigures};
+use plimsoll_domain::format;
+use plimsoll_domain::knee::Capacity;
+
+use super::axis::{Panel, short};
+use super::canvas::{Align, Canvas, Drawing, Mark, SMALL, draw, text_width};
+use super::figure::{Chart, DataTable, Datum, Size};
+use super::ink::{Ink, Stroke, Tone};
+use super::labels::spread;
+use super::plot::{Line, ideal};
+use super::scale::{Linear, Log, latency_unit};
+
+/// The staircase of one run.
+#[derive(Debug, Clone, Copy)]
+pub struct Stairs<'a> {
+    pub label: &'a str,
+    pub figures: &'a Figures,
+    pub tone: Tone,
+}
+
+/// One run: TPS with the ideal line, the knee and the capacity; P50, P95 and P99. Its baseline, if any, lies behind.
+/// `None` without a step that has a throughput.
+pub fn snapshot_stairs(run: Stairs<'_>, baseline: Option<Stairs<'_>>) -> Option<Chart> {
+    let wanted = [(0.50, "P50"), (0.95, "P95"), (0.99, "P99")];
+    let mut latency = Vec::new();
+    if let Some(base) = &baseline {
+        latency.push(Latency::new(base, 0.99, "P99", Stroke::Solid, None));
+    }
+    for (quantile, name) in wanted {
+        let (stroke, mark) = match name {
+            "P50" => (Stroke::Dot, Mark::Diamond),
+            "P95" => (Stroke::Dash, Mark::Square),
+            _ => (Stroke::Solid, Mark::Disc),
+        };
+        latency.push(Latency::new(&run, quantile, name, stroke, Some(mark)));
+    }
+    let runs: Vec<Stairs<'_>> = baseline.into_iter().chain([run]).collect();
+    chart(&runs, &latency, "latency")
+}
+
+/// Two runs over each other: TPS above, P99 below.
+pub fn compared_stairs(baseline: Stairs<'_>, candidate: Stairs<'_>) -> Option<Chart> {
+    let runs = [baseline, candidate];
+    let latency = runs.map(|run| Latency::new(&run, 0.99, "P99", Stroke::Solid, Some(mark_of(run.tone))));
+    chart(&runs, &latency, "P99")
+}
+
+/// One line of the lower panel.
+struct Latency {
+    line: Line,
+    label: String,
+    tone: Tone,
+    bold: bool,
+}
+
+impl Latency {
+    fn new(run: &Stairs<'_>, quantile: f64, name: &str, stroke: Stroke, mark: Option<Mark>) -> Self {
+        let value = |step: &StepFigures| match name {
+            "P50" => step.p50_ms,
+            "P95" => step.p95_ms,
+            _ => step.p99_ms,
+        };
+        let points = run.figures.steps.iter().filter_map(|s| Some((f64::from(s.workers), value(s)?))).collect();
+        let of = if run.tone == Tone::Plain { String::new() } else { format!("{}, ", run.label) };
+        let line = Line {
+            points,
+            ink: run.tone.ink(),
+            stroke,
+            width: if stroke == Stroke::Solid && mark.is_some() { 2.0 } else { 1.25 },
+            mark,
+            says: format!("{of}{name} at "),
+            written: format::latency,
+        };
+        let label = match (run.tone, mark) {
+            (Tone::Plain, _) => name.to_owned(),
+            (_, None) => format!("{name} of {}", run.label),
+            _ => run.label.to_owned(),
+        };
+        Self { line, label, tone: run.tone, bold: quantile > 0.98 && run.tone != Tone::Baseline }
+    }
+}
+
+fn mark_of(tone: Tone) -> Mark {
+    if tone == Tone::Baseline { Mark::Square } else { Mark::Disc }
+}
+
+fn chart(runs: &[Stairs<'_>], latency: &[Latency], unit: &str) -> Option<Chart> {
+    let run = runs.last()?;
+    let tps: Vec<Line> = runs.iter().map(tps_line).collect();
+    if tps.iter().all(|line| line.points.is_empty()) {
+        return None;
+    }
+    let x = Log::holding(tps.iter().chain(latency.iter().map(|l| &l.line)).flat_map(|l| l.points.iter().map(|p| p.0)));
+    let pinned = run.figures.stability.as_ref().map(|stability| f64::from(stability.step.workers));
+    let title = match runs {
+        [baseline, candidate] if candidate.tone != Tone::Plain => {
+            format!("Throughput and P99 against workers, {} and {}", baseline.label, candidate.label)
+        }
+        _ => format!("Throughput and latency against workers, {}", run.label),
+    };
+    let description = runs.iter().map(describe).collect::<Vec<_>>().join(" ");
+    let scene = Scene { runs, tps, latency, x, pinned, unit };
+    Some(Chart::drawn("staircase", title, description, Size::HALF, table(runs), |size| scene.draw(size)))
+}
+
+fn tps_line(run: &Stairs<'_>) -> Line {
+    let of = if run.tone == Tone::Plain { String::new() } else { format!("{}, ", run.label) };
+    Line {
+        points: run.figures.steps.iter().filter_map(|s| Some((f64::from(s.workers), s.tps?))).collect(),
+        ink: run.tone.ink(),
+        stroke: Stroke::Solid,
+        width: 2.0,
+        mark: Some(mark_of(run.tone)),
+        says: of,
+        written: |tps| format!("{}{}TPS", format::number(tps), format::NARROW),
+    }
+}
+
+/// All that one drawing needs.
+struct Scene<'a> {
+    runs: &'a [Stairs<'a>],
+    tps: Vec<Line>,
+    latency: &'a [Latency],
+    x: Log,
+    pinned: Option<f64>,
+    unit: &'a str,
+}
+
+impl Scene<'_> {
+    fn draw(&self, size: Size) -> Drawing {
+        let narrow = size == Size::Narrow;
+        let (width, height) = (size.width(), if narrow { 440.0 } else { 500.0 });
+        let (left, right) = if narrow { (44.0, width - 74.0) } else { (46.0, width - 100.0) };
+        let middle = height * 0.5;
+        let upper = Panel { left, right, top: 34.0, bottom: middle };
+        let lower = Panel { left, right, top: middle + 50.0, bottom: height - 28.0 };
+        draw(width, height, |canvas| {
+            let run = self.runs[self.runs.len() - 1];
+            let capacity = run.figures.capacity.filter(|_| run.tone == Tone::Plain);
+            let values = self.tps.iter().flat_map(|line| line.points.iter().map(|p| p.1));
+            let y = Linear::holding(values, if narrow { 5 } else { 6 });
+            if let Some(capacity) = capacity {
+                self.saturation(canvas, &upper, &lower, &capacity);
+            }
+            upper.values(canvas, &y, "TPS");
+            self.throughput(canvas, &upper, &y, narrow, capacity);
+            self.latencies(canvas, &lower, narrow);
+            if let Some(pinned) = self.pinned {
+                let x = upper.x(self.x.at(pinned));
+                if (upper.left..=upper.right).contains(&x) {
+                    upper.rule(canvas, x);
+                    lower.rule(canvas, x);
+                    let text = format!("pinned load {}", format::count(pinned as u64));
+                    // The unit of the lower axis stands at the left end of the same line.
+                    let x = x.max(lower.left + if narrow { 62.0 } else { 80.0 });
+                    lower.centred(canvas, (x, lower.top - 16.0), Ink::Mute, &text);
+                }
+            }
+            let ticks: Vec<_> =
+                self.x.ticks(if narrow { 8 } else { 12 }).into_iter().map(|(v, label)| (self.x.at(v), label)).collect();
+            lower.foot(canvas, &ticks, "workers");
+        })
+    }
+
+    fn saturation(&self, canvas: &mut Canvas<'_>, upper: &Panel, lower: &Panel, capacity: &Capacity) {
+        let from = upper.x(self.x.at(f64::from(capacity.workers)));
+        if capacity.lower_bound || from >= upper.right - 4.0 {
+            return;
+        }
+        canvas.rect((from, upper.top), (upper.right, lower.bottom), Ink::Saturated);
+        let room = upper.right - from;
+        let texts = ["saturated: more workers only wait longer", "saturated"];
+        if let Some(text) = texts.into_iter().find(|text| text_width(text, SMALL) < room) {
+            canvas.small((from + 2.0, upper.top - 9.0), Align::Start, Ink::Mute, text);
+        }
+    }
+
+    fn throughput(&self, canvas: &mut Canvas<'_>, panel: &Panel, y: &Linear, narrow: bool, capacity: Option<Capacity>) {
+        let run = self.runs[self.runs.len() - 1];
+        if let Some(capacity) = capacity {
+            let level = panel.y(y.at(capacity.tps));
+            canvas.line((panel.left, level), (panel.right, level), Ink::Axis, Stroke::Solid, 1.0);
+        }
+        if let Some(one) = run.figures.smoke.as_ref().and_then(|smoke| smoke.tps_per_worker) {
+            let most = self.tps.iter().filter_map(|line| line.points.last()).map(|p| p.0).fold(0.0, f64::max);
+            let line = ideal(one, &self.x, y, panel, most);
+            canvas.path(&line, Ink::Axis, Stroke::Dot, 1.25);
+            let label = "ideal N / R1";
+            if let Some((x, y)) =
+                line.get(line.len() * 9 / 10).filter(|(x, _)| x - panel.left > text_width(label, SMALL) + 8.0)
+            {
+                canvas.small((x - 7.0, y - 2.0), Align::End, Ink::Mute, label);
+            }
+        }
+        for line in &self.tps {
+            line.draw(canvas, panel, &self.x, y, 1.0);
+        }
+        for run in self.runs.iter().filter(|run| run.tone != Tone::Baseline || self.two()) {
+            self.knee(canvas, panel, y, run);
+        }
+        match capacity {
+            Some(capacity) => {
+                self.base_end(canvas, panel, y, narrow, &capacity);
+                disc(canvas, panel, y, narrow, &capacity);
+            }
+            None => self.ends(canvas, panel, y, narrow),
+        }
+    }
+
+    /// Whether two runs are compared, rather than one shown before its baseline.
+    fn two(&self) -> bool {
+        self.runs.len() == 2 && self.runs[1].tone != Tone::Plain
+    }
+
+    fn knee(&self, canvas: &mut Canvas<'_>, panel: &Panel, y: &Linear, run: &Stairs<'_>) {
+        let Some(capacity) = run.figures.capacity else { return };
+        let Some(step) = run.figures.steps.iter().find(|s| s.workers == capacity.workers) else { return };
+        let Some(tps) = step.tps else { return };
+        let (x, at) = (panel.x(self.x.at(f64::from(capacity.workers))), panel.y(y.at(tps)));
+        // The higher of two knees is labelled above its line, so that the labels never meet.
+        let above = run.tone == Tone::Baseline
+            && self.runs.iter().all(|other| other.figures.capacity.is_none_or(|c| c.tps <= capacity.tps))
+            || run.tone != Tone::Baseline
+                && self.two()
+                && self.runs[0].figures.capacity.is_some_and(|base| base.tps < capacity.tps);
+        let (near, far, text) = if above { (-8.0, -20.0, -29.0) } else { (8.0, 20.0, 29.0) };
+        if at + text < panel.top || at + text > panel.bottom - 4.0 {
+            return;
+        }
+        canvas.line((x, at + near), (x, at + far), Ink::Axis, Stroke::Solid, 1.0);
+        let bound = if capacity.lower_bound { "≥ " } else { "" };
+        let label = format!("knee {bound}{}", format::count(u64::from(capacity.workers)));
+        let x = (x - 9.0).min(panel.right - text_width(&label, SMALL));
+        canvas.bold((x, at + text), Align::Start, run.tone.text(), &label);
+    }
+
+    /// The baseline's name at the end of its line, out of the way of the capacity's disc.
+    fn base_end(&self, canvas: &mut Canvas<'_>, panel: &Panel, y: &Linear, narrow: bool, capacity: &Capacity) {
+        let [base, _] = self.runs else { return };
+        let Some((x, at)) = self.tps[0].end(panel, &self.x, y, 1.0) else { return };
+        let disc = panel.y(y.at(capacity.tps));
+        let at = if (at - disc).abs() < 30.0 { if at <= disc { disc - 22.0 } else { disc + 34.0 } } else { at };
+        let label = short(base.label, if narrow { 9 } else { 12 });
+        canvas.text((x.max(panel.right) + 8.0, at.max(panel.top)), Align::Start, Ink::Mute, &label);
+    }
+
+    /// The name and the capacity of each run at the end of its line.
+    fn ends(&self, canvas: &mut Canvas<'_>, panel: &Panel, y: &Linear, narrow: bool) {
+        let ends: Vec<_> = self.tps.iter().map(|line| line.end(panel, &self.x, y, 1.0)).collect();
+        let at: Vec<f64> = ends.iter().map(|end| end.map_or(panel.bottom, |e| e.1)).collect();
+        let placed = spread(&at, 34.0, panel.top + 6.0, panel.bottom - 20.0);
+        for ((run, end), y) in self.runs.iter().zip(ends).zip(placed) {
+            let Some((x, _)) = end else { continue };
+            let x = if panel.right - x < 60.0 { panel.right + 8.0 } else { x + 10.0 };
+            let label = short(run.label, if narrow { 9 } else { 13 });
+            let ink = run.tone.text();
+            match run.tone {
+                Tone::Baseline => canvas.text((x, y), Align::Start, ink, &label),
+                _ => canvas.bold((x, y), Align::Start, ink, &label),
+            }
+            if let Some(capacity) = run.figures.capacity {
+                let text = format!("{}{}TPS", format::number(capacity.tps), format::NARROW);
+                canvas.text((x, y + 15.0), Align::Start, ink, &text);
+            }
+        }
+    }
+
+    fn latencies(&self, canvas: &mut Canvas<'_>, panel: &Panel, narrow: bool) {
+        let most = self.latency.iter().flat_map(|l| l.line.points.iter().map(|p| p.1)).fold(0.0, f64::max);
+        let (name, scale) = latency_unit(most);
+        let y = Linear::holding([most / scale], 4);
+        panel.values(canvas, &y, &format!("{}, {name}", self.unit));
+        for latency in self.latency {
+            latency.line.draw(canvas, panel, &self.x, &y, scale);
+        }
+        let ends: Vec<_> = self
+            .latency
+            .iter()
+            .filter_map(|latency| Some((latency, latency.line.end(panel, &self.x, &y, scale)?)))
+            .collect();
+        let at: Vec<f64> = ends.iter().map(|(_, end)| end.1).collect();
+        let placed = spread(&at, 15.0, panel.top - 4.0, panel.bottom - 6.0);
+        for ((latency, (x, _)), y) in ends.into_iter().zip(placed) {
+            let x = if panel.right - x < 60.0 { panel.right + 8.0 } else { x + 10.0 };
+            let label = short(&latency.label, if narrow { 9 } else { 14 });
+            match latency.bold {
+                true => canvas.bold((x, y), Align::Start, latency.tone.text(), &label),
+                false => canvas.text((x, y), Align::Start, latency.tone.text(), &label),
+            }
+        }
+    }
+}
+
+/// The Plimsoll disc at the capacity, with its figure.
+fn disc(canvas: &mut Canvas<'_>, panel: &Panel, y: &Linear, narrow: bool, capacity: &Capacity) {
+    let (x, at) = (panel.right, panel.y(y.at(capacity.tps)));
+    canvas.circle((x + 14.0, at), 6.0, Ink::Paper, None);
+    canvas.circle((x + 14.0, at), 6.0, Ink::Text, Some(1.75));
+    canvas.line((x, at), (x + 28.0, at), Ink::Text, Stroke::Solid, 1.75);
+    let bound = if capacity.lower_bound { "≥ " } else { "" };
+    let figure = format!("{bound}{}", format::number(capacity.tps));
+    let (text, below) = if narrow {
+        (figure, "TPS".to_owned())
+    } else {
+        (format!("{figure}{}TPS", format::NARROW), "capacity".to_owned())
+    };
+    canvas.bold((x + 33.0, at), Align::Start, Ink::Text, &text);
+    canvas.small((x + 33.0, at + 15.0), Align::Start, Ink::Mute, &below);
+}
+
+fn describe(run: &Stairs<'_>) -> String {
+    let steps = run.figures.steps.len();
+    let capacity = run.figures.capacity.map_or_else(
+        || "no capacity was found".to_owned(),
+        |c| {
+            let least = if c.lower_bound { "at least " } else { "" };
+            format!(
+                "capacity {least}{} TPS, reached at {} workers, its knee at {}",
+                format::number(c.tps),
+                c.at_workers,
+                c.workers
+            )
+        },
+    );
+    format!("{}: {steps} steps, {capacity}.", run.label)
+}
+
+fn table(runs: &[Stairs<'_>]) -> DataTable {
+    let many = runs.len() > 1;
+    let mut head: Vec<String> = if many { vec!["Run".into()] } else { Vec::new() };
+    head.extend(["Workers", "TPS", "P50, ms", "P95, ms", "P99, ms"].map(str::to_owned));
+    let rows = runs.iter().flat_map(|run| {
+        run.figures.steps.iter().map(move |step| {
+            let mut row = if many { vec![Datum::Is(run.label.to_owned())] } else { Vec::new() };
+            let withheld = super::figure::withheld(step.requests);
+            row.push(Datum::Is(format::count(u64::from(step.workers))));
+            row.push(Datum::of(step.tps, format::number, "the step has no measured part"));
+            row.push(Datum::of(step.p50_ms, format::number, "no request succeeded"));
+            row.push(Datum::of(step.p95_ms, format::number, "no request succeeded"));
+            row.push(Datum::of(step.p99_ms, format::number, &withheld));
+            row
+        })
+    });
+    DataTable { rows: rows.collect(), head }
+}
