@@ -59,6 +59,16 @@ pub fn points_interval([low, high]: [f64; 2]) -> String {
     format!("{} to {}{NARROW}pp", signed(low * 100.0, 3), signed(high * 100.0, 3))
 }
 
+/// A threshold as people wrote it, without padding: `+10 %`, `−5 %`, `+7.5 %`.
+pub fn allowed(fraction: f64) -> String {
+    format!("{}{NARROW}%", terse(fraction * 100.0))
+}
+
+/// A threshold in percentage points: `+0.1 pp`.
+pub fn allowed_points(difference: f64) -> String {
+    format!("{}{NARROW}pp", terse(difference * 100.0))
+}
+
 /// A fraction as per cent without its sign: `0.003`, `61`.
 pub fn percent(fraction: f64) -> String {
     number(fraction * 100.0)
@@ -97,6 +107,12 @@ fn signed(value: f64, decimals: usize) -> String {
         "+"
     };
     format!("{sign}{}", grouped(&text))
+}
+
+/// Signed, with as many of three decimals as it needs.
+fn terse(value: f64) -> String {
+    // The decimals are always there, so only zeros after the point go.
+    signed(value, 3).trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn grouped(text: &str) -> String {
@@ -157,6 +173,11 @@ mod tests {
         assert_eq!(interval([-0.028, 0.2]), "−2.8 to +20\u{202f}%");
         assert_eq!(points(0.00001), "+0.001\u{202f}pp");
         assert_eq!(points(0.0), "0.000\u{202f}pp");
+        assert_eq!(allowed(0.1), "+10\u{202f}%");
+        assert_eq!(allowed(-0.05), "−5\u{202f}%");
+        assert_eq!(allowed(0.075), "+7.5\u{202f}%");
+        assert_eq!(allowed(0.0), "0\u{202f}%");
+        assert_eq!(allowed_points(0.001), "+0.1\u{202f}pp");
     }
 
     #[test]

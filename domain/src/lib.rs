@@ -6,6 +6,7 @@
 pub mod baseline;
 pub mod bootstrap;
 pub mod comparison;
+pub mod course;
 pub mod figures;
 pub mod finding;
 pub mod format;

@@ -24,8 +24,8 @@ pub fn summary(figures: &Figures) -> String {
         if capacity.lower_bound {
             format!("Carries at least {tps}: it was still growing at {}.", workers(capacity.at_workers))
         } else {
-            let share = format::percent(crate::knee::KNEE_SHARE);
-            format!("Carries {tps}, {share}{NARROW}% of it from {} on.", workers(capacity.workers))
+            let share = crate::knee::KNEE_SHARE * 100.0;
+            format!("Carries {tps}, {share:.0}{NARROW}% of it from {} on.", workers(capacity.workers))
         }
     });
     let alone =
@@ -130,7 +130,7 @@ fn moved(comparison: &Comparison, metric: &MetricComparison) -> String {
     let interval = metric.interval.map(|interval| format!(", interval {}", interval_text(metric.unit, interval)));
     let allowed = match metric.verdict {
         MetricVerdict::Regressed => {
-            metric.threshold.map(|allowed| format!("; allowed {}", change_text(metric.unit, allowed)))
+            metric.threshold.map(|limit| format!("; allowed {}", allowed_text(metric.unit, limit)))
         }
         _ => None,
     };
@@ -143,7 +143,7 @@ fn brief(metric: &MetricComparison, allowed: bool) -> Option<String> {
     let change = change_text(metric.unit, metric.change?);
     let interval = interval_text(metric.unit, metric.interval?);
     let threshold =
-        metric.threshold.filter(|_| allowed).map(|limit| format!("; allowed {}", change_text(metric.unit, limit)));
+        metric.threshold.filter(|_| allowed).map(|limit| format!("; allowed {}", allowed_text(metric.unit, limit)));
     Some(format!("{} {change} ({interval}{})", name(metric.name), threshold.unwrap_or_default()))
 }
 
@@ -179,6 +179,10 @@ fn value(metric: &MetricComparison, value: f64) -> String {
 
 fn change_text(unit: Unit, change: f64) -> String {
     if unit == Unit::Fraction { format::points(change) } else { format::change(change) }
+}
+
+fn allowed_text(unit: Unit, limit: f64) -> String {
+    if unit == Unit::Fraction { format::allowed_points(limit) } else { format::allowed(limit) }
 }
 
 fn interval_text(unit: Unit, interval: [f64; 2]) -> String {

@@ -113,9 +113,11 @@ struct Row {
 }
 
 impl Row {
+    /// Nothing can be said about the change, for one reason that outweighs all others.
     fn undecided(&mut self, why: impl Into<String>) {
         self.metric.change = None;
         self.metric.interval = None;
+        self.metric.note = None;
         self.hold(why);
     }
 
@@ -203,8 +205,7 @@ fn ratio(metric: Metric, pool: &[&Measured<'_>], candidate: &Measured<'_>, polic
             row.shift = Some(shift);
             if shift.blocks < ENOUGH_BLOCKS {
                 row.note(format!(
-                    "only {} independent pieces of {} behind the interval, {ENOUGH_BLOCKS} are enough: it is the \
-                     wider for it",
+                    "the interval rests on {} blocks of {}; from {ENOUGH_BLOCKS} on it would be narrower",
                     shift.blocks,
                     format::duration(shift.block_s)
                 ));
@@ -273,7 +274,7 @@ fn error_rate(pool: &[&Measured<'_>], candidate: &Measured<'_>, policy: &Policy)
             format::count(after.of),
             format::count(before.failed),
             format::count(before.of),
-            format::points(allowed)
+            format::allowed_points(allowed)
         ));
         row.settle(MetricVerdict::Inconclusive);
     }
@@ -315,9 +316,13 @@ fn bounded_capacity(row: &mut Row, baseline: &[&Measured<'_>], candidate: &Measu
     let after = growing(candidate);
     let fell = row.metric.change.is_some_and(|change| change < 0.0);
     match after {
-        Some(at) if fell && before.iter().any(|was| *was != Some(at)) => row.hold(format!(
-            "capacity was still growing at {at} workers and may be higher: let the staircase go on (max_workers)"
-        )),
+        Some(at) if fell && before.iter().any(|was| *was != Some(at)) => {
+            let change = row.metric.change;
+            row.undecided(format!(
+                "capacity was still growing at {at} workers and may be higher: let the staircase go on (max_workers)"
+            ));
+            row.metric.change = change;
+        }
         Some(at) => row.note(format!("at least: TPS was still growing at {at} workers")),
         None => {
             if let Some(at) = before.into_iter().flatten().next() {

@@ -1,23 +1,371 @@
+use std::collections::BTreeMap;
+
 use super::*;
+use crate::comparison::{Metric, MetricComparison, Trend};
+use crate::histogram::Histogram;
+use crate::noise::Sigma;
+use crate::outcome::ErrorKind;
+use crate::report::{PhaseKind, Status, Step};
 use crate::synthetic::Synthetic;
 
-#[test]
-fn timing() {
-    let t = std::time::Instant::now();
-    let a = Synthetic { tag: Some("v1.9.1".into()), ..Synthetic::default() }.report();
-    let b = Synthetic { tag: Some("v1.9.2".into()), seed: 2, run_factor: 1.3, ..Synthetic::default() }.report();
-    println!("made in {:?}", t.elapsed());
-    let t = std::time::Instant::now();
-    let c = judge(
-        Some(&Baseline { runs: vec![&a], chosen_because: None }),
-        &b,
-        &Policy::default(),
-        &Noise::default(),
-    );
-    println!("judged in {:?}", t.elapsed());
-    println!("{}", c.sentence);
-    for m in &c.metrics {
-        println!("{m:?}");
+/// Short phases, so that many runs can be made.
+fn short() -> Synthetic {
+    Synthetic {
+        staircase: vec![10, 20],
+        step_s: 10,
+        stability_s: 40,
+        tag: Some("v1.0.0".into()),
+        ..Synthetic::default()
     }
-    println!("{}", sentence::summary(&crate::figures::Figures::of(&b)));
+}
+
+fn candidate() -> Synthetic {
+    Synthetic { tag: Some("v1.1.0".into()), seed: 2, ..short() }
+}
+
+fn compare(baseline: &[&Report], candidate: &Report) -> Comparison {
+    let baseline = Baseline { runs: baseline.to_vec(), chosen_because: Some("the previous release".into()) };
+    judge(Some(&baseline), candidate, &Policy::default(), &Noise::default())
+}
+
+fn metric(comparison: &Comparison, name: Metric) -> &MetricComparison {
+    comparison.metrics.iter().find(|metric| metric.name == name).unwrap()
+}
+
+/// The sentence with plain spaces.
+fn said(comparison: &Comparison) -> String {
+    comparison.sentence.replace(format::NARROW, " ")
+}
+
+fn steps(report: &mut Report, kind: PhaseKind) -> &mut Vec<Step> {
+    &mut report.phases.iter_mut().find(|phase| phase.kind == kind).unwrap().steps
+}
+
+/// Makes the step one of `ok` successes and `failed` failures.
+fn set_outcomes(step: &mut Step, ok: u64, failed: u64) {
+    let ratio = ok as f64 / step.latency.len() as f64;
+    let mut left = ok;
+    for slice in &mut step.slices {
+        let n = ((slice.len() as f64 * ratio).ceil() as u64).min(left);
+        left -= n;
+        let mut fewer = Histogram::new();
+        (0..n).for_each(|i| fewer.record_us(100_000 + i * 100));
+        *slice = fewer;
+    }
+    step.slices[0].record_n_us(100_000, left);
+    step.latency = Histogram::merged(&step.slices);
+    step.outcomes.ok = ok;
+    step.outcomes.errors = BTreeMap::from([(ErrorKind::Http5xx, failed)]);
+    step.outcomes.errors.retain(|_, n| *n > 0);
+    (step.completed.ok, step.completed.failed) = (ok, failed);
+}
+
+#[test]
+fn a_run_compared_with_itself_has_not_changed() {
+    let run = short().report();
+    let same = compare(&[&run], &run);
+    assert_eq!(same.verdict, Verdict::Pass);
+    assert!(same.metrics.iter().all(|metric| metric.change == Some(0.0)), "{:?}", same.metrics);
+    assert!(said(&same).starts_with("No regression against v1.0.0: P99 0.0 % (−"), "{}", said(&same));
+    let names: Vec<&str> = same.metrics.iter().map(|metric| metric.name.name()).collect();
+    let order = ["p99", "capacity", "error_rate", "p50", "p95", "max", "tps", "knee", "single_latency"];
+    assert_eq!(names, order);
+    assert_eq!(same.metrics.iter().filter(|metric| metric.gated).count(), 3);
+}
+
+#[test]
+fn the_same_reports_give_the_same_bytes() {
+    let (a, b) = (short().report(), candidate().report());
+    let bytes = |comparison| serde_json::to_string(&comparison).unwrap();
+    let one = bytes(compare(&[&a], &b));
+    assert_eq!(one, bytes(compare(&[&a], &b)));
+    assert_eq!(one, bytes(serde_json::from_str(&one).unwrap()));
+}
+
+#[test]
+fn a_slower_release_is_named_with_its_numbers() {
+    let slower = compare(&[&short().report()], &Synthetic { run_factor: 1.3, ..candidate() }.report());
+    assert_eq!((slower.verdict, slower.provisional), (Verdict::Regressed, true));
+    let p99 = metric(&slower, Metric::P99);
+    assert_eq!((p99.verdict, p99.trend()), (MetricVerdict::Regressed, Some(Trend::Worse)));
+    let [low, high] = p99.interval.unwrap();
+    assert!(low < 0.3 && 0.3 < high && high - low < 0.2, "{low} {high}");
+    let said = said(&slower);
+    assert!(said.starts_with("P99 at 24 workers rose from 1"), "{said}");
+    assert!(said.contains("; allowed +10 %) against v1.0.0. Capacity fell from 1"), "{said}");
+    assert!(said.ends_with("; allowed −5 %)."), "{said}");
+    assert!(slower.findings.iter().any(|finding| finding.code == "provisional"));
+}
+
+#[test]
+fn learnt_noise_makes_it_firm_and_much_noise_doubtful() {
+    let runs: Vec<Report> = (10..15).map(|seed| Synthetic { seed, ..short() }.report()).collect();
+    let slower = Synthetic { run_factor: 1.15, ..candidate() }.report();
+    let baseline = Baseline { runs: runs.iter().collect(), chosen_because: None };
+    let at = |value, pairs| {
+        let noise = Noise { latency: Sigma { value, pairs }, throughput: Sigma { value: 0.005, pairs } };
+        judge(Some(&baseline), &slower, &Policy::default(), &noise)
+    };
+    let p99 = |comparison: &Comparison| metric(comparison, Metric::P99).verdict;
+    assert!(!at(0.02, 10).provisional && at(0.02, 9).provisional);
+    assert_eq!(p99(&at(0.02, 10)), MetricVerdict::Regressed);
+    // +15 % is past the threshold and significant, but within 3 × 5 % of a testbed whose noise is not yet learnt.
+    assert_eq!(p99(&at(0.05, 10)), MetricVerdict::Regressed);
+    assert_eq!(p99(&at(0.05, 9)), MetricVerdict::Inconclusive);
+    assert_eq!(p99(&at(0.1, 10)), MetricVerdict::Inconclusive);
+    // What nobody measured is not believed to be quieter than the floor.
+    assert_eq!(metric(&at(0.0, 10), Metric::P99).sigma, Some(0.02));
+}
+
+#[test]
+fn better_is_said_as_better() {
+    let fast = Synthetic { pool: 40, ..candidate() }.report();
+    let better = compare(&[&Synthetic { stability_workers: 24, ..short() }.report()], &fast);
+    assert_eq!(better.verdict, Verdict::Pass);
+    let said = said(&better);
+    assert!(said.starts_with("Better than v1.0.0: P99 at 24 workers fell from 1"), "{said}");
+    assert!(said.contains("; capacity rose from 1") && !said.contains("allowed"), "{said}");
+    assert_eq!(metric(&better, Metric::P99).trend(), Some(Trend::Better));
+}
+
+#[test]
+fn identical_code_is_never_called_a_regression_and_slower_code_is_found() {
+    // Runs of the same code differ by 2.5 % in P99 and 0.7 % in throughput; some answers are slow.
+    let z = |i: u64, turn: u64| {
+        use statrs::distribution::{ContinuousCDF, Normal};
+        Normal::standard().inverse_cdf(((i * turn + 11) % 120) as f64 / 120.0 + 0.5 / 120.0)
+    };
+    let run = |i: u64, factor: f64| {
+        let of = if i % 2 == 0 { short() } else { candidate() };
+        let run_factor = factor * (0.007 * z(i, 37)).exp();
+        Synthetic { seed: 100 + i, run_factor, jitter: 0.12 + 0.0105 * z(i, 43), slow_share: 0.003, ..of }.report()
+    };
+    let noise = Noise { latency: Sigma { value: 0.025, pairs: 20 }, throughput: Sigma { value: 0.007, pairs: 20 } };
+    let count = |factor: f64, wanted: Verdict, pairs: u64| {
+        let judged = (0..pairs).filter(|i| {
+            let (a, b) = (run(2 * i, 1.0), run(2 * i + 1, factor));
+            let baseline = Baseline { runs: vec![&a], chosen_because: None };
+            judge(Some(&baseline), &b, &Policy::default(), &noise).verdict == wanted
+        });
+        judged.count()
+    };
+    assert_eq!(count(1.0, Verdict::Regressed, 60), 0);
+    let (found_20, found_30) = (count(1.2, Verdict::Regressed, 15), count(1.3, Verdict::Regressed, 15));
+    assert!(found_20 >= 14 && found_30 == 15, "{found_20} and {found_30} of 15");
+}
+
+#[test]
+fn a_pool_of_baselines_narrows_the_interval() {
+    let runs: Vec<Report> = (10..15).map(|seed| Synthetic { seed, ..short() }.report()).collect();
+    let candidate = candidate().report();
+    let width = |runs: &[&Report]| {
+        let comparison = compare(runs, &candidate);
+        let [low, high] = metric(&comparison, Metric::P99).interval.unwrap();
+        assert_eq!(comparison.baseline.unwrap().run_ids.len(), runs.len());
+        high - low
+    };
+    assert!(width(&runs.iter().collect::<Vec<_>>()) < 0.85 * width(&[&runs[0]]));
+}
+
+#[test]
+fn a_p99_of_too_few_requests_is_withheld_and_never_passes() {
+    let (mut few, many) = (short().report(), candidate().report());
+    set_outcomes(&mut steps(&mut few, PhaseKind::Stability)[0], 455, 0);
+    let forward = compare(&[&many], &few);
+    assert_eq!(forward.verdict, Verdict::Inconclusive);
+    let p99 = metric(&forward, Metric::P99);
+    assert_eq!((p99.candidate, p99.change, p99.verdict), (None, None, MetricVerdict::Inconclusive));
+    assert_eq!(p99.note.as_deref(), Some("P99: withheld: 455 successes, a P99 needs 662"));
+    assert!(said(&forward).contains("P99: withheld: 455 successes, a P99 needs 662."), "{}", said(&forward));
+    let backward = compare(&[&few], &many);
+    assert_eq!(metric(&backward, Metric::P99).verdict, MetricVerdict::Inconclusive);
+    assert!(metric(&backward, Metric::P99).note.as_deref().unwrap().contains("of the baseline"));
+}
+
+#[test]
+fn what_is_missing_never_passes() {
+    let (full, mut bare) = (short().report(), candidate().report());
+    bare.phases.retain(|phase| phase.kind != PhaseKind::Stability);
+    for (a, b) in [(&full, &bare), (&bare, &full), (&bare, &bare)] {
+        let comparison = compare(&[a], b);
+        assert_eq!(comparison.verdict, Verdict::Inconclusive);
+        for name in [Metric::P99, Metric::ErrorRate] {
+            let metric = metric(&comparison, name);
+            assert_eq!(metric.verdict, MetricVerdict::Inconclusive, "{metric:?}");
+            assert!(metric.note.as_deref().unwrap().contains("stability phase"), "{metric:?}");
+        }
+        assert_eq!(metric(&comparison, Metric::Capacity).verdict, MetricVerdict::Pass);
+    }
+    let mut flat = candidate().report();
+    flat.phases.retain(|phase| phase.kind != PhaseKind::Staircase);
+    let comparison = compare(&[&full], &flat);
+    assert_eq!(metric(&comparison, Metric::Capacity).verdict, MetricVerdict::Inconclusive);
+    assert_eq!(metric(&comparison, Metric::P99).verdict, MetricVerdict::Pass);
+    assert_eq!(said(&comparison), "Capacity: no staircase.");
+}
+
+#[test]
+fn another_load_is_another_question() {
+    let (a, mut b) = (short().report(), candidate().report());
+    steps(&mut b, PhaseKind::Stability)[0].workers = 26;
+    let comparison = compare(&[&a], &b);
+    assert_eq!(comparison.verdict, Verdict::Inconclusive);
+    let why = "P99s at 24 and 26 workers do not compare: measure again with --baseline or --stability-workers 24";
+    for name in [Metric::P99, Metric::ErrorRate, Metric::P50, Metric::Tps] {
+        let metric = metric(&comparison, name);
+        assert!(metric.change.is_none() && metric.interval.is_none(), "{metric:?}");
+        assert!(metric.note.as_deref().unwrap().contains(why) && metric.baseline.is_some(), "{metric:?}");
+    }
+    assert_eq!(metric(&comparison, Metric::Capacity).verdict, MetricVerdict::Pass);
+    assert_eq!(said(&comparison), format!("{why}."));
+    // Of a pool, the runs at the candidate's load are used.
+    let both = compare(&[&a, &Synthetic { seed: 3, ..short() }.report()], &candidate().report());
+    assert_eq!(both.verdict, Verdict::Pass);
+    let mixed = compare(&[&b, &a], &candidate().report());
+    assert_eq!(metric(&mixed, Metric::P99).verdict, MetricVerdict::Pass);
+    assert_eq!(mixed.baseline.unwrap().stability_workers, Some(24));
+}
+
+#[test]
+fn a_service_that_fails_every_request_is_regressed_not_invalid() {
+    let (a, mut b) = (short().report(), candidate().report());
+    for kind in [PhaseKind::Smoke, PhaseKind::Staircase, PhaseKind::Stability] {
+        steps(&mut b, kind).iter_mut().for_each(|step| set_outcomes(step, 0, 5_000));
+    }
+    b.check().unwrap();
+    let comparison = compare(&[&a], &b);
+    assert_eq!((comparison.verdict, comparison.provisional), (Verdict::Regressed, false));
+    assert_eq!(metric(&comparison, Metric::ErrorRate).change, Some(1.0));
+    assert_eq!(metric(&comparison, Metric::P99).verdict, MetricVerdict::Inconclusive);
+    assert_eq!(
+        said(&comparison),
+        "Error rate at 24 workers rose from 0 % to 100 % (+100.000 pp, interval +99.927 to +100.000 pp; allowed +0.1 pp) \
+         against v1.0.0."
+    );
+}
+
+#[test]
+fn error_rates_need_requests_to_be_told_apart() {
+    use MetricVerdict::{Inconclusive, Pass, Regressed};
+    for (before, after, verdict) in [
+        ((0, 5_000), (0, 5_000), Pass),
+        ((0, 700), (0, 700), Pass),
+        ((0, 600), (0, 600), Inconclusive),
+        ((12, 5_000), (0, 5_000), Pass),
+        ((0, 5_000), (12, 5_000), Regressed),
+        ((0, 5_000), (5_000, 5_000), Regressed),
+        ((0, 5_000), (2, 5_000), Inconclusive),
+        ((0, 100_000), (2, 100_000), Pass),
+        ((50, 5_000), (50, 5_000), Inconclusive),
+        ((3_000, 300_000), (3_000, 300_000), Pass),
+        ((0, 0), (0, 5_000), Inconclusive),
+        ((0, 5_000), (0, 0), Inconclusive),
+    ] {
+        let run = |of: Synthetic, (failed, all): (u64, u64)| {
+            let mut report = of.report();
+            set_outcomes(&mut steps(&mut report, PhaseKind::Stability)[0], all - failed, failed);
+            report
+        };
+        let comparison = compare(&[&run(short(), before)], &run(candidate(), after));
+        let metric = metric(&comparison, Metric::ErrorRate);
+        assert_eq!(metric.verdict, verdict, "{before:?} {after:?} {metric:?}");
+        if let (Some(was), Some(is), Some(change)) = (metric.baseline, metric.candidate, metric.change) {
+            assert!((is - was - change).abs() < 1e-12);
+        }
+        assert!(verdict != Inconclusive || metric.note.is_some());
+    }
+}
+
+#[test]
+fn a_capacity_from_or_to_nothing_has_no_ratio() {
+    let stalled = |of: Synthetic| {
+        let mut report = of.report();
+        for kind in [PhaseKind::Smoke, PhaseKind::Staircase] {
+            steps(&mut report, kind).iter_mut().for_each(|step| step.completed.ok = 0);
+        }
+        report
+    };
+    let (a, b) = (short(), candidate());
+    for (before, after, change, verdict, note) in [
+        (stalled(a.clone()), b.report(), None, MetricVerdict::Pass, "new (was 0)"),
+        (a.report(), stalled(b.clone()), Some(-1.0), MetricVerdict::Regressed, "fell to 0"),
+        (stalled(a.clone()), stalled(b.clone()), Some(0.0), MetricVerdict::Inconclusive, "0 on both sides"),
+    ] {
+        let comparison = compare(&[&before], &after);
+        let capacity = metric(&comparison, Metric::Capacity);
+        assert_eq!((capacity.change, capacity.interval, capacity.verdict), (change, None, verdict), "{capacity:?}");
+        assert!(capacity.note.as_deref().unwrap().contains(note), "{capacity:?}");
+    }
+}
+
+#[test]
+fn a_capacity_that_was_still_growing_is_at_least() {
+    // Pools beyond the last step: 400 workers is the search's cap, and both sides stop there.
+    let growing =
+        |of: Synthetic, pool| Synthetic { pool, waves: 0.0, staircase: vec![200, 400], step_s: 8, ..of }.report();
+    let (a, b) = (growing(short(), 1_000), growing(candidate(), 1_000));
+    let both = compare(&[&a], &b);
+    let capacity = metric(&both, Metric::Capacity);
+    assert_eq!(capacity.verdict, MetricVerdict::Pass, "{capacity:?}");
+    assert!(capacity.note.as_deref().unwrap().contains("at least: TPS was still growing at 400 workers"));
+    // A plateau below it is a regression; of the other way round nothing is known when figures fell.
+    let flat = growing(candidate(), 300);
+    assert_eq!(metric(&compare(&[&a], &flat), Metric::Capacity).verdict, MetricVerdict::Regressed);
+    let slow =
+        Synthetic { pool: 1_000, waves: 0.0, staircase: vec![200, 400], step_s: 8, service_ms: 112.0, ..candidate() }
+            .report();
+    let unknown = compare(&[&growing(short(), 300)], &slow);
+    let capacity = metric(&unknown, Metric::Capacity);
+    assert_eq!(capacity.verdict, MetricVerdict::Inconclusive, "{capacity:?}");
+    assert!(capacity.note.as_deref().unwrap().starts_with("capacity was still growing at 400 workers"));
+}
+
+#[test]
+fn what_does_not_compare_is_invalid_and_says_what_to_do() {
+    let a = short().report();
+    let cases = [
+        (Synthetic { project: "other".into(), ..candidate() }.report(), "the runs belong to two projects"),
+        (Synthetic { step_s: 11, ..candidate() }.report(), "the runs follow two plans"),
+        (Synthetic { gpu: "L20".into(), ..candidate() }.report(), "the runs come from two testbeds, A10 ×1 and L20 ×1"),
+        (Report { status: Status::Interrupted, ..candidate().report() }, "the run was interrupted before its end"),
+        (Report { status: Status::Failed, ..candidate().report() }, "the run ended in a failure"),
+        (Synthetic { engine_cpu: 0.93, ..candidate() }.report(), "the load generator used 93.0 % of a core from 10 w"),
+    ];
+    for (report, why) in cases {
+        let comparison = compare(&[&a], &report);
+        assert_eq!(comparison.verdict, Verdict::Invalid, "{why}");
+        assert!(said(&comparison).starts_with(&format!("Not comparable: {why}")), "{}", said(&comparison));
+        assert!(comparison.findings[0].advice.is_some() && said(&comparison).ends_with('.'));
+        for metric in &comparison.metrics {
+            assert_eq!(metric.verdict, MetricVerdict::Observed);
+            assert!(metric.change.is_none() && metric.candidate.is_some() && metric.baseline.is_some(), "{metric:?}");
+        }
+    }
+    // A spoiled baseline is as useless as a spoiled candidate; one good run of it is enough.
+    let spoiled = Synthetic { engine_cpu: 0.93, seed: 9, ..short() }.report();
+    let comparison = compare(&[&spoiled], &candidate().report());
+    assert!(said(&comparison).starts_with("Not comparable: the baseline v1.0.0 is invalid: the load generator used"));
+    assert_eq!(compare(&[&spoiled, &a], &candidate().report()).verdict, Verdict::Pass);
+}
+
+#[test]
+fn without_a_baseline_the_figures_are_listed() {
+    let report = candidate().report();
+    let none = Baseline { runs: Vec::new(), chosen_because: None };
+    for baseline in [None, Some(&none)] {
+        let comparison = judge(baseline, &report, &Policy::default(), &Noise::default());
+        assert_eq!((comparison.verdict, comparison.baseline.is_none()), (Verdict::NoBaseline, true));
+        assert!(comparison.metrics.iter().all(|metric| metric.candidate.is_some() && metric.baseline.is_none()));
+        assert!(comparison.metrics.iter().all(|metric| metric.verdict == MetricVerdict::Observed));
+        assert!(said(&comparison).starts_with("Nothing to compare with yet on A10 ×1: P99 at 24 workers 1"));
+    }
+    let spoiled = Synthetic { engine_cpu: 0.93, ..candidate() }.report();
+    assert_eq!(judge(None, &spoiled, &Policy::default(), &Noise::default()).verdict, Verdict::Invalid);
+}
+
+#[test]
+fn notices_of_the_candidate_are_carried_along() {
+    let mut report = candidate().report();
+    report.findings.push(Finding::notice("cut", "3 requests were still open"));
+    assert_eq!(compare(&[&short().report()], &report).findings, report.findings);
 }
