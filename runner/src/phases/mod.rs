@@ -1,12 +1,32 @@
 //! What runs when: smoke, warm-up, staircase, stability.
+//!
+//! Workers are never drained between steps. A step whose requests all failed does not end the run by itself: the workers
+//! rest, and one request alone decides whether the service was overloaded (the search goes on below) or is gone (the
+//! run ends with status `failed` and says so).
 
 mod error;
+mod host_cpu;
+mod session;
+mod setup;
+mod smoke;
+mod stability;
+mod stable;
+mod staircase;
+mod warm_up;
 
-use plimsoll_domain::report::Report;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use plimsoll_domain::finding::Finding;
+use plimsoll_domain::outcome::ErrorKind;
+use plimsoll_domain::percentile::MIN_FOR_P99;
+use plimsoll_domain::report::{Generator, LoadChoice, Phase, Report, SCHEMA, Status, Step};
 use tokio::sync::watch;
 
-use crate::progress::Observer;
+use crate::load::{Clock, Engine};
+use crate::progress::{Event, Observer};
 use crate::spec::RunSpec;
+use session::{Halt, Session};
 
 pub use error::{Cause, RunError};
 
@@ -21,6 +41,120 @@ pub async fn run(
     observer: &mut (dyn Observer + Send),
     stop: watch::Receiver<bool>,
 ) -> Result<Report, RunError> {
-    let _ = (spec, observer, stop);
-    Err(RunError::new(Cause::Ours, "the engine is being built"))
+    let setup = setup::prepare(&spec).await?;
+    let started_at = Timestamp::now();
+    let clock = Clock::start();
+    let engine = Engine::start(setup.target, setup.transport, clock)
+        .map_err(|error| RunError::new(Cause::Ours, format!("the load engine could not start: {error}")))?;
+    let mut session = Session::new(engine, clock, observer, stop);
+    let mut load_choice = None;
+    let halt = all_phases(&mut session, &spec, &mut load_choice).await.err();
+    let phases = session.close().await.map_err(|gone| RunError::new(Cause::Ours, gone.to_string()))?;
+    let status = match &halt {
+        None => Status::Complete,
+        Some(Halt::Stopped) => Status::Interrupted,
+        Some(_) => Status::Failed,
+    };
+    let mut report = assemble(spec, phases, status, load_choice, started_at, setup.shares_host);
+    match halt {
+        Some(Halt::Engine(gone)) => {
+            let error = RunError::new(Cause::Ours, gone.to_string());
+            return Err(RunError { report: Some(Box::new(report)), ..error });
+        }
+        Some(Halt::Smoke(error)) => return Err(RunError { report: Some(Box::new(report)), ..*error }),
+        Some(Halt::ServiceGone(message)) => report.findings.push(
+            Finding::notice("service_gone", message)
+                .with_advice("See in the service's own log what ended it; the run stopped there."),
+        ),
+        Some(Halt::Stopped) | None => {}
+    }
+    report.findings.iter().for_each(|finding| observer.observe(Event::Found(finding)));
+    Ok(report)
+}
+
+async fn all_phases(
+    session: &mut Session<'_>,
+    spec: &RunSpec,
+    load_choice: &mut Option<LoadChoice>,
+) -> Result<(), Halt> {
+    let after_warm_up = staircase::expected(spec) + stability::expected(spec);
+    let warm_up = Duration::from_millis(spec.plan.phases.warm_up.top_ms);
+    session.expect(Duration::from_millis(spec.plan.phases.smoke.duration_ms) + warm_up + after_warm_up);
+    let single = smoke::run(session, spec).await?;
+    session.expect(warm_up + after_warm_up);
+    warm_up::run(session, spec).await?;
+    let capacity = staircase::run(session, spec, single).await?;
+    let (workers, choice) = stability::load(spec, capacity);
+    *load_choice = Some(choice);
+    stability::run(session, spec, workers).await?;
+    // The last requests are followed to their end; whatever hangs longer is cut.
+    let timeout = Duration::from_millis(spec.plan.service.response_timeout_ms);
+    session.rest(timeout.min(Duration::from_secs(10))).await?;
+    Ok(())
+}
+
+fn assemble(
+    spec: RunSpec,
+    phases: Vec<Phase>,
+    status: Status,
+    load_choice: Option<LoadChoice>,
+    started_at: Timestamp,
+    shares_host: bool,
+) -> Report {
+    Report {
+        schema: SCHEMA,
+        run_id: spec.run_id,
+        project: spec.project,
+        revision: spec.revision,
+        testbed: spec.testbed,
+        plan_digest: spec.plan.digest(),
+        plan: spec.plan,
+        generator: Generator {
+            name: "plimsoll".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            shares_host,
+        },
+        started_at,
+        // The wall clock may have been set back meanwhile.
+        finished_at: Timestamp::now().max(started_at),
+        status,
+        load_choice,
+        phases,
+        findings: Vec::new(),
+    }
+}
+
+/// Enough successes to show a P99 and a throughput.
+fn enough_for_p99(workers: u32) -> u64 {
+    MIN_FOR_P99.max(enough_for_tps(workers))
+}
+
+/// Enough successes for a throughput: completions come in up to one burst of all workers, so with twenty rounds the
+/// edges of the measured part decide about 5 % at most.
+fn enough_for_tps(workers: u32) -> u64 {
+    20 * u64::from(workers)
+}
+
+/// Successes that were issued or completed in the step's measured part, so far.
+fn successes(step: &Step) -> u64 {
+    step.outcomes.ok.max(step.completed.ok)
+}
+
+/// After a step without a success: lets the workers rest and asks once more, alone.
+async fn still_alive(session: &mut Session<'_>, spec: &RunSpec, step: &Step) -> Result<(), Halt> {
+    let service = &spec.plan.service;
+    let longest = Duration::from_millis(service.connect_timeout_ms + service.response_timeout_ms);
+    session.rest(longest).await?;
+    if session.probe(0).await?.result.is_ok() { Ok(()) } else { Err(service_gone(step)) }
+}
+
+fn service_gone(step: &Step) -> Halt {
+    let kinds: Vec<String> = step
+        .outcomes
+        .errors
+        .iter()
+        .map(|(kind, count): (&ErrorKind, &u64)| format!("{count} × {}", kind.name()))
+        .collect();
+    let how = if kinds.is_empty() { "no request ended".to_owned() } else { kinds.join(", ") };
+    Halt::ServiceGone(format!("The service stopped answering at {} workers: {how}.", step.workers))
 }

@@ -1,0 +1,261 @@
+//! A run in progress: the engine, the phases measured so far, and who is told.
+
+use std::time::Duration;
+
+use plimsoll_domain::report::{Phase, PhaseKind, Step, StepRole};
+use tokio::sync::{oneshot, watch};
+
+use super::host_cpu::HostCpu;
+use crate::load::{Clock, Engine, Event, Gone, Nanos, Probe, Recent, StepId, StepPlan};
+use crate::progress::{Event as Progress, Live, Observer};
+
+pub(super) struct Session<'a> {
+    engine: Engine,
+    clock: Clock,
+    observer: &'a mut (dyn Observer + Send),
+    stop: watch::Receiver<bool>,
+    phases: Vec<Recorded>,
+    host: HostCpu,
+    /// When the running step, and with `ahead` the whole run, is expected to end.
+    step_ends: Nanos,
+    ahead: Duration,
+    recent: Recent,
+}
+
+/// Why the phases do not go on.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// Somebody asked for the end.
+    Stopped,
+    /// The service no longer answers.
+    ServiceGone(String),
+    /// The smoke phase failed.
+    Smoke(Box<super::error::RunError>),
+    Engine(Gone),
+}
+
+impl From<Gone> for Halt {
+    fn from(gone: Gone) -> Self {
+        Self::Engine(gone)
+    }
+}
+
+/// A phase with its steps; those that are not final hold their summary.
+struct Recorded {
+    kind: PhaseKind,
+    start: Nanos,
+    end: Option<Nanos>,
+    steps: Vec<(StepId, Step)>,
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn new(
+        engine: Engine,
+        clock: Clock,
+        observer: &'a mut (dyn Observer + Send),
+        stop: watch::Receiver<bool>,
+    ) -> Self {
+        let host = HostCpu::new();
+        Self {
+            engine,
+            clock,
+            observer,
+            stop,
+            phases: Vec::new(),
+            host,
+            step_ends: 0,
+            ahead: Duration::ZERO,
+            recent: Recent::default(),
+        }
+    }
+
+    /// How long the run has been going on.
+    pub(super) fn elapsed(&self) -> Duration {
+        Duration::from_nanos(self.clock.now())
+    }
+
+    /// Figures of the last seconds.
+    pub(super) fn recent(&self) -> &Recent {
+        &self.recent
+    }
+
+    pub(super) fn start_phase(&mut self, kind: PhaseKind) {
+        self.phases.push(Recorded { kind, start: self.clock.now(), end: None, steps: Vec::new() });
+        self.observer.observe(Progress::PhaseStarted { phase: kind });
+    }
+
+    pub(super) fn finish_phase(&mut self) {
+        let now = self.clock.now();
+        let Some(phase) = self.phases.last_mut() else { return };
+        phase.end = Some(now);
+        let took = Duration::from_nanos(now - phase.start);
+        self.observer.observe(Progress::PhaseFinished { phase: phase.kind, took });
+    }
+
+    /// Says how long the run is expected to go on after the running step.
+    pub(super) fn expect(&mut self, ahead: Duration) {
+        self.ahead = ahead;
+    }
+
+    /// Carries out a step and returns its figures at its end, without histograms and without its last requests.
+    pub(super) async fn step(&mut self, plan: StepPlan) -> Result<Step, Halt> {
+        self.begin(plan, plan.duration_ms).await?;
+        self.step_end().await
+    }
+
+    /// Starts a step that is expected to take `expected_ms`.
+    pub(super) async fn begin(&mut self, plan: StepPlan, expected_ms: u64) -> Result<(), Halt> {
+        self.step_ends = self.clock.now() + expected_ms * 1_000_000;
+        let begun = self.engine.begin(plan).await?;
+        self.until(begun).await?;
+        Ok(())
+    }
+
+    /// Ends a step before its time.
+    pub(super) async fn end_step(&mut self) -> Result<Step, Halt> {
+        self.engine.end().await?;
+        self.step_end().await
+    }
+
+    /// Waits for the end of the running step.
+    pub(super) async fn step_end(&mut self) -> Result<Step, Halt> {
+        loop {
+            if let Some(summary) = self.next_event().await? {
+                return Ok(summary);
+            }
+        }
+    }
+
+    /// Waits until the running step ends or `time` has passed.
+    pub(super) async fn pass(&mut self, time: Duration) -> Result<(), Halt> {
+        let until = tokio::time::Instant::now() + time;
+        while let Ok(event) = tokio::time::timeout_at(until, self.next_event()).await {
+            if event?.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends one request alone.
+    pub(super) async fn probe(&mut self, number: u64) -> Result<Probe, Halt> {
+        let answer = self.engine.probe(number).await?;
+        self.until(answer).await
+    }
+
+    /// Lets the workers stop after their current requests; false when some did not `within` that time.
+    pub(super) async fn rest(&mut self, within: Duration) -> Result<bool, Halt> {
+        let rested = self.engine.rest(within).await?;
+        self.until(rested).await
+    }
+
+    /// Cuts what is open and closes the record.
+    pub(super) async fn close(mut self) -> Result<Vec<Phase>, Gone> {
+        let mut closed = self.engine.cut().await?;
+        loop {
+            tokio::select! {
+                biased;
+                event = self.engine.event() => { self.take(event?); }
+                _ = &mut closed => break,
+            }
+        }
+        let now = self.clock.now();
+        let millis = |nanos: Nanos| nanos / 1_000_000;
+        Ok(self
+            .phases
+            .into_iter()
+            .map(|phase| Phase {
+                kind: phase.kind,
+                start_ms: millis(phase.start),
+                duration_ms: millis(phase.end.unwrap_or(now)) - millis(phase.start),
+                steps: phase.steps.into_iter().map(|(_, step)| step).collect(),
+            })
+            .collect())
+    }
+
+    /// Waits for an answer of the engine, taking its events meanwhile.
+    async fn until<T>(&mut self, mut answer: oneshot::Receiver<T>) -> Result<T, Halt> {
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut answer => return answer.map_err(|_| Halt::Engine(Gone)),
+                event = self.next_event() => { event?; }
+            }
+        }
+    }
+
+    /// Takes one event; the summary when it ends the running step.
+    async fn next_event(&mut self) -> Result<Option<Step>, Halt> {
+        tokio::select! {
+            biased;
+            event = self.engine.event() => Ok(self.take(event?)),
+            () = stopped(&mut self.stop) => Err(Halt::Stopped),
+        }
+    }
+
+    fn take(&mut self, event: Event) -> Option<Step> {
+        match event {
+            Event::Tick { recent, workers } => {
+                self.tick(&recent, workers);
+                self.recent = recent;
+            }
+            Event::Measuring => self.host.start(),
+            Event::Ended { id, summary } => {
+                let mut summary = *summary;
+                summary.generator.host_cpu = self.host.used();
+                if let Some(phase) = self.phases.last_mut() {
+                    phase.steps.push((id, summary.clone()));
+                }
+                return Some(summary);
+            }
+            Event::Final { id, step } => self.finish_step(id, *step),
+        }
+        None
+    }
+
+    fn finish_step(&mut self, id: StepId, mut step: Step) {
+        for phase in &mut self.phases {
+            if let Some((_, kept)) = phase.steps.iter_mut().find(|(kept, _)| *kept == id) {
+                step.generator.host_cpu = kept.generator.host_cpu;
+                *kept = step;
+                self.observer.observe(Progress::StepFinished { phase: phase.kind, step: kept });
+                return;
+            }
+        }
+    }
+
+    fn tick(&mut self, recent: &Recent, workers: u32) {
+        let Some(phase) = self.phases.last() else { return };
+        let now = self.clock.now();
+        let left = Duration::from_nanos(self.step_ends.saturating_sub(now)) + self.ahead;
+        let elapsed = Duration::from_nanos(now);
+        let live = Live {
+            phase: phase.kind,
+            workers,
+            left,
+            done: elapsed.as_secs_f64() / (elapsed + left).as_secs_f64().max(f64::MIN_POSITIVE),
+            tps: recent.tps,
+            p50_ms: recent.p50_ms,
+            p99_ms: recent.p99_ms,
+            errors: recent.errors,
+        };
+        self.observer.observe(Progress::Tick(&live));
+    }
+}
+
+/// Ends when the flag turns true. A flag that nobody can turn any more never does.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    if stop.wait_for(|stop| *stop).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// A step whose edges are cut.
+pub(super) fn measured(role: StepRole, workers: u32, duration_ms: u64, ramp_ms: u64, min_successes: u64) -> StepPlan {
+    StepPlan { role, workers, duration_ms, ramp_ms, min_successes, trimmed: true, by_hand: false }
+}
+
+/// A step that is never measured and ends when it is told to, at the latest after a day.
+pub(super) fn open_ended(role: StepRole, workers: u32, ramp_ms: u64, by_hand: bool) -> StepPlan {
+    StepPlan { role, workers, duration_ms: 24 * 3_600_000, ramp_ms, min_successes: 0, trimmed: false, by_hand }
+}
