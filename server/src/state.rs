@@ -1,5 +1,63 @@
 //! What every handler shares.
 
-/// Cheap to clone; holds no state outside Postgres but pools and configuration.
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use crate::auth::Tokens;
+use crate::error::AppError;
+use crate::store::Pool;
+
+/// Cheap to clone; what must last is in Postgres.
 #[derive(Debug, Clone)]
-pub struct AppState {}
+pub struct AppState(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    pool: Pool,
+    tokens: Tokens,
+    public_url: Option<String>,
+    uploads: Semaphore,
+    computations: Semaphore,
+}
+
+/// Report bodies held in memory at the same time, each up to 64 MiB.
+const MAX_UPLOADS: usize = 8;
+
+impl AppState {
+    /// `public_url` is the address at which people reach the pages, without a final slash.
+    pub fn new(pool: Pool, tokens: Tokens, public_url: Option<String>) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self(Arc::new(Inner {
+            pool,
+            tokens,
+            public_url,
+            uploads: Semaphore::new(MAX_UPLOADS),
+            computations: Semaphore::new(cores),
+        }))
+    }
+
+    pub fn pool(&self) -> &Pool {
+        &self.0.pool
+    }
+
+    pub fn public_url(&self) -> Option<&str> {
+        self.0.public_url.as_deref()
+    }
+
+    pub(crate) fn tokens(&self) -> &Tokens {
+        &self.0.tokens
+    }
+
+    /// Bounds the report bodies in memory.
+    pub(crate) fn uploads(&self) -> &Semaphore {
+        &self.0.uploads
+    }
+
+    /// Runs something that needs a processor for long (parsing, judging, drawing a large report) beside the
+    /// asynchronous tasks, at most one per core at a time.
+    pub async fn compute<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, AppError> {
+        let _permit = self.0.computations.acquire().await.map_err(AppError::internal)?;
+        tokio::task::spawn_blocking(work).await.map_err(AppError::internal)
+    }
+}

@@ -1,0 +1,117 @@
+//! The one error type at the HTTP edge: known failures have a status and a public message, the rest is an opaque 500.
+//! All of them are `application/problem+json` (RFC 9457).
+
+mod layer;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use crate::store::StoreError;
+
+pub use layer::{panicked, problems};
+
+pub type Result<T, E = AppError> = std::result::Result<T, E>;
+
+/// A failure of a request. As a response it carries a [`Problem`] extension, from which pages may render their own.
+#[derive(Debug)]
+pub struct AppError(Problem);
+
+/// What is told about a failure.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    pub status: StatusCode,
+    /// What went wrong and where, in words for the client.
+    pub detail: String,
+    /// The cause that only the log may know.
+    cause: Option<String>,
+}
+
+impl AppError {
+    pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self(Problem { status, detail: detail.into(), cause: None })
+    }
+
+    pub fn not_found(what: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::NOT_FOUND, format!("there is no {what}"))
+    }
+
+    pub fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    pub fn unauthorized(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, detail)
+    }
+
+    /// A failure of ours: logged once with its cause, opaque to the client.
+    pub fn internal(cause: impl std::fmt::Display) -> Self {
+        Self(Problem {
+            status: StatusCode::INTERNAL_SERVER_ERROR,
+            detail: "an error of the server; its log has the details under this request id".to_owned(),
+            cause: Some(cause.to_string()),
+        })
+    }
+
+    pub fn status(&self) -> StatusCode {
+        self.0.status
+    }
+
+    pub fn problem(&self) -> &Problem {
+        &self.0
+    }
+}
+
+impl From<StoreError> for AppError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NulInText => Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()),
+            StoreError::Unavailable => {
+                let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer; try again");
+                Self(Problem { cause: Some(error.to_string()), ..problem.0 })
+            }
+            StoreError::Database(_) | StoreError::Corrupt { .. } => Self::internal(error),
+        }
+    }
+}
+
+/// The body of a problem.
+#[derive(Serialize)]
+struct Body<'a> {
+    title: &'a str,
+    status: u16,
+    detail: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<&'a str>,
+}
+
+impl Problem {
+    fn render(self, request_id: Option<&str>) -> Response {
+        let body = Body {
+            title: self.status.canonical_reason().unwrap_or("Error"),
+            status: self.status.as_u16(),
+            detail: &self.detail,
+            request_id,
+        };
+        let json = serde_json::to_vec(&body).unwrap_or_default();
+        let mut response = (self.status, [(header::CONTENT_TYPE, "application/problem+json")], json).into_response();
+        let headers = response.headers_mut();
+        match self.status {
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"plimsoll\""));
+            }
+            StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+            }
+            _ => {}
+        }
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl IntoResponse for AppError {
+    fn into_response(self) -> Response {
+        self.0.render(None)
+    }
+}

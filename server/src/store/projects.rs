@@ -1,0 +1,73 @@
+//! Projects and their policies.
+
+use plimsoll_domain::ids::ProjectSlug;
+use plimsoll_domain::policy::Policy;
+use serde::Serialize;
+use sqlx::types::Json;
+
+use super::snapshots::{self, SnapshotRow};
+use super::{Executor, Pool, Result, corrupt};
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Project {
+    pub slug: ProjectSlug,
+    pub policy: Policy,
+}
+
+/// A line of the list of projects.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Overview {
+    pub slug: ProjectSlug,
+    pub snapshots: i64,
+    pub latest: Option<SnapshotRow>,
+}
+
+/// More projects than this are not listed.
+pub const MAX_LISTED: i64 = 1_000;
+
+pub async fn get(executor: impl Executor<'_>, slug: &ProjectSlug) -> Result<Option<Project>> {
+    let row = sqlx::query!(r#"select policy as "policy: Json<Policy>" from projects where slug = $1"#, slug.as_str())
+        .fetch_optional(executor)
+        .await?;
+    Ok(row.map(|row| Project { slug: slug.clone(), policy: row.policy.0 }))
+}
+
+/// Creates the project with the default policy, if it is new.
+pub async fn ensure(executor: impl Executor<'_>, slug: &ProjectSlug) -> Result<()> {
+    sqlx::query!(
+        "insert into projects (slug, policy) values ($1, $2) on conflict (slug) do nothing",
+        slug.as_str(),
+        Json(Policy::default()) as _,
+    )
+    .execute(executor)
+    .await?;
+    Ok(())
+}
+
+/// False when there is no such project.
+pub async fn set_policy(executor: impl Executor<'_>, slug: &ProjectSlug, policy: &Policy) -> Result<bool> {
+    let done = sqlx::query!("update projects set policy = $2 where slug = $1", slug.as_str(), Json(policy) as _)
+        .execute(executor)
+        .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+/// All projects by name, with their newest snapshot.
+pub async fn list(pool: &Pool) -> Result<Vec<Overview>> {
+    let counts = sqlx::query!(
+        r#"select slug, (select count(*) from snapshots where project = slug) as "snapshots!"
+           from projects order by slug limit $1"#,
+        MAX_LISTED,
+    )
+    .fetch_all(pool)
+    .await?;
+    let mut newest = snapshots::newest_per_project(pool).await?;
+    counts
+        .into_iter()
+        .map(|row| {
+            let slug: ProjectSlug = row.slug.parse().map_err(|e| corrupt("project")(format!("{e}")))?;
+            let latest = newest.iter().position(|snapshot| snapshot.project == slug).map(|at| newest.swap_remove(at));
+            Ok(Overview { slug, snapshots: row.snapshots, latest })
+        })
+        .collect()
+}

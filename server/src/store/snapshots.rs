@@ -1,0 +1,259 @@
+//! Snapshots: one immutable row per run.
+
+pub(super) mod row;
+
+use jiff::Timestamp;
+use plimsoll_domain::baseline::Measured;
+use plimsoll_domain::comparison::Verdict;
+use plimsoll_domain::figures::Figures;
+use plimsoll_domain::ids::{Digest, ProjectSlug, RunId};
+use plimsoll_domain::report::{Report, Status};
+use plimsoll_domain::revision::Revision;
+use serde::Serialize;
+use sqlx::types::Json;
+use uuid::Uuid;
+
+use super::time::{from_db, to_db};
+use super::{Executor, Result, corrupt};
+
+pub(super) use row::rows;
+
+/// What lists and charts show of a snapshot. Latencies are ms; `None` was not measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SnapshotRow {
+    pub run_id: RunId,
+    pub project: ProjectSlug,
+    /// Without ancestors.
+    pub revision: Revision,
+    /// What people call the revision.
+    pub label: String,
+    pub testbed: TestbedRef,
+    pub plan_digest: Digest,
+    pub started_at: Timestamp,
+    pub finished_at: Timestamp,
+    pub received_at: Timestamp,
+    pub status: Status,
+    pub valid: bool,
+    pub accepted: bool,
+    pub verdict: Verdict,
+    /// The verdict in one sentence.
+    pub sentence: String,
+    pub stability_workers: Option<u32>,
+    pub tps: Option<f64>,
+    pub p50_ms: Option<f64>,
+    pub p99_ms: Option<f64>,
+    pub p99_interval_ms: Option<[f64; 2]>,
+    /// A fraction.
+    pub error_rate: Option<f64>,
+    pub capacity_tps: Option<f64>,
+    /// The knee.
+    pub knee_workers: Option<u32>,
+    /// The step at which the capacity was reached.
+    pub capacity_at_workers: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct TestbedRef {
+    pub fingerprint: Digest,
+    pub label: String,
+}
+
+/// Which part of a project's history.
+#[derive(Debug, Clone, Default)]
+pub struct Filter<'a> {
+    /// A fingerprint or a label.
+    pub testbed: Option<&'a str>,
+    pub plan: Option<&'a Digest>,
+    /// Only what is older than this snapshot.
+    pub before: Option<RunId>,
+    pub limit: u32,
+}
+
+/// Snapshots that draw one line in a chart: the same testbed and plan.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Series {
+    pub testbed: TestbedRef,
+    pub plan_digest: Digest,
+    pub snapshots: i64,
+    pub latest: Timestamp,
+}
+
+/// The load at which a project's stability phase runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct PinnedLoad {
+    pub workers: u32,
+    /// The step that showed the capacity.
+    pub capacity_workers: Option<u32>,
+    /// The snapshot that set it.
+    pub run_id: RunId,
+}
+
+/// Earlier runs that the baseline rule looks at, the newest.
+const MAX_COMPARABLE: i64 = 1_000;
+
+/// Stores a snapshot; false when the run is stored already.
+pub async fn insert(executor: impl Executor<'_>, report: &Report, figures: &Figures, verdict: Verdict) -> Result<bool> {
+    let valid = report.is_valid();
+    let accepted = valid && matches!(verdict, Verdict::Pass | Verdict::NoBaseline);
+    let revision = &report.revision;
+    let testbed = report.testbed.fingerprint();
+    let soak = figures.stability.as_ref().map(|stability| &stability.step);
+    let interval = soak.and_then(|step| step.p99_interval_ms);
+    let workers = |workers: u32| i32::try_from(workers).unwrap_or(i32::MAX);
+    let done = sqlx::query!(
+        "insert into snapshots (run_id, project, testbed, plan_digest, revision, label, commit_sha, tag, branch,
+             pull_request, started_at, finished_at, status, valid, accepted, figures, stability_workers, tps, p50_ms,
+             p99_ms, p99_low_ms, p99_high_ms, error_rate, capacity_tps, knee_workers, capacity_at_workers)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
+             $23, $24, $25, $26)
+         on conflict (run_id) do nothing",
+        report.run_id.0,
+        report.project.as_str(),
+        testbed.as_str(),
+        report.plan_digest.as_str(),
+        Json(revision) as _,
+        revision.label(),
+        revision.commit.as_ref().map(|sha| sha.as_str()),
+        revision.tag.as_deref(),
+        revision.branch.as_deref(),
+        revision.pull_request.and_then(|number| i64::try_from(number).ok()),
+        to_db(report.started_at),
+        to_db(report.finished_at),
+        row::status_name(report.status),
+        valid,
+        accepted,
+        Json(figures) as _,
+        soak.map(|step| workers(step.workers)),
+        soak.and_then(|step| step.tps),
+        soak.and_then(|step| step.p50_ms),
+        soak.and_then(|step| step.p99_ms),
+        interval.map(|[low, _]| low),
+        interval.map(|[_, high]| high),
+        soak.and_then(|step| step.error_rate),
+        figures.capacity.map(|capacity| capacity.tps),
+        figures.capacity.map(|capacity| workers(capacity.workers)),
+        figures.capacity.map(|capacity| workers(capacity.at_workers)),
+    )
+    .execute(executor)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+pub async fn get(executor: impl Executor<'_>, run_id: RunId) -> Result<Option<SnapshotRow>> {
+    rows!("where s.run_id = $1", run_id.0).fetch_optional(executor).await?.map(TryInto::try_into).transpose()
+}
+
+/// The figures computed when the snapshot arrived.
+pub async fn figures(executor: impl Executor<'_>, run_id: RunId) -> Result<Option<Figures>> {
+    let found =
+        sqlx::query_scalar!(r#"select figures as "figures: Json<Figures>" from snapshots where run_id = $1"#, run_id.0)
+            .fetch_optional(executor)
+            .await?;
+    Ok(found.map(|figures| figures.0))
+}
+
+/// A project's history, the newest first.
+pub async fn history(executor: impl Executor<'_>, project: &ProjectSlug, part: Filter<'_>) -> Result<Vec<SnapshotRow>> {
+    let found = rows!(
+        "where s.project = $1
+           and ($2::text is null or s.testbed = $2 or t.label = $2)
+           and ($3::text is null or s.plan_digest = $3)
+           and ($4::uuid is null
+                or (s.started_at, s.run_id) < (select b.started_at, b.run_id from snapshots b where b.run_id = $4))
+         order by s.started_at desc, s.run_id desc limit $5",
+        project.as_str(),
+        part.testbed,
+        part.plan.map(Digest::as_str),
+        part.before.map(|run| run.0),
+        i64::from(part.limit),
+    );
+    found.fetch_all(executor).await?.into_iter().map(TryInto::try_into).collect()
+}
+
+/// The newest snapshot of each project.
+pub async fn newest_per_project(executor: impl Executor<'_>) -> Result<Vec<SnapshotRow>> {
+    let found = rows!(
+        "where s.run_id in (select distinct on (n.project) n.run_id from snapshots n
+                            order by n.project, n.started_at desc, n.run_id desc)",
+    );
+    found.fetch_all(executor).await?.into_iter().map(TryInto::try_into).collect()
+}
+
+/// What lines a project's history has, the one measured last first.
+pub async fn series(executor: impl Executor<'_>, project: &ProjectSlug) -> Result<Vec<Series>> {
+    let found = sqlx::query!(
+        r#"select s.testbed, t.label, s.plan_digest, count(*) as "snapshots!", max(s.started_at) as "latest!"
+           from snapshots s join testbeds t on t.fingerprint = s.testbed
+           where s.project = $1 group by s.testbed, t.label, s.plan_digest order by max(s.started_at) desc"#,
+        project.as_str(),
+    )
+    .fetch_all(executor)
+    .await?;
+    let line = |row: &str| row.parse::<Digest>().map_err(|e| corrupt("digest")(format!("{e}")));
+    found
+        .into_iter()
+        .map(|row| {
+            Ok(Series {
+                testbed: TestbedRef { fingerprint: line(&row.testbed)?, label: row.label },
+                plan_digest: line(&row.plan_digest)?,
+                snapshots: row.snapshots,
+                latest: from_db(row.latest),
+            })
+        })
+        .collect()
+}
+
+/// The valid runs that compare with `candidate`: same project, plan, testbed and pinned load; the newest first, without
+/// their ancestors.
+pub async fn comparable(executor: impl Executor<'_>, candidate: &Report) -> Result<Vec<Measured>> {
+    let testbed = candidate.testbed.fingerprint();
+    let workers = candidate.stability().and_then(|step| i32::try_from(step.workers).ok());
+    let found = sqlx::query!(
+        r#"select run_id, revision - 'ancestors' as "revision!: Json<Revision>", started_at, accepted
+           from snapshots
+           where project = $1 and plan_digest = $2 and testbed = $3 and stability_workers is not distinct from $4
+             and valid and run_id <> $5
+           order by started_at desc limit $6"#,
+        candidate.project.as_str(),
+        candidate.plan_digest.as_str(),
+        testbed.as_str(),
+        workers,
+        candidate.run_id.0,
+        MAX_COMPARABLE,
+    )
+    .fetch_all(executor)
+    .await?;
+    let measured = found.into_iter().map(|row| Measured {
+        run_id: RunId(row.run_id),
+        revision: row.revision.0,
+        started_at: from_db(row.started_at),
+        accepted: row.accepted,
+    });
+    Ok(measured.collect())
+}
+
+/// The pinned load: that of the first accepted snapshot, one outside pull requests if there is any.
+pub async fn pinned_load(
+    executor: impl Executor<'_>,
+    project: &ProjectSlug,
+    plan: &Digest,
+    testbed: &Digest,
+) -> Result<Option<PinnedLoad>> {
+    let found = sqlx::query!(
+        r#"select run_id, stability_workers as "workers!", capacity_at_workers
+           from snapshots
+           where project = $1 and plan_digest = $2 and testbed = $3 and valid and accepted
+             and stability_workers is not null
+           order by pull_request is not null, started_at, run_id limit 1"#,
+        project.as_str(),
+        plan.as_str(),
+        testbed.as_str(),
+    )
+    .fetch_optional(executor)
+    .await?;
+    Ok(found.map(|row| PinnedLoad {
+        workers: row.workers.unsigned_abs(),
+        capacity_workers: row.capacity_at_workers.map(i32::unsigned_abs),
+        run_id: RunId(row.run_id),
+    }))
+}

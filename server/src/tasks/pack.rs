@@ -1,0 +1,29 @@
+//! Reports to and from their stored form.
+
+use plimsoll_domain::report::{MAX_BYTES, Report};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::{AppError, Result};
+use crate::store::reports::Packed;
+
+/// zstd's default: small enough, and quick.
+const LEVEL: i32 = 3;
+
+/// Compresses a checked report. The hash is over the report's own JSON, so that white space and the order of fields in
+/// what was uploaded do not matter.
+pub fn pack(report: &Report) -> Result<Packed> {
+    let json = report.to_json();
+    let body = zstd::bulk::compress(json.as_bytes(), LEVEL).map_err(AppError::internal)?;
+    Ok(Packed { sha256: Sha256::digest(json.as_bytes()).into(), bytes: json.len() as u64, body })
+}
+
+/// The JSON of a stored report.
+pub fn json(packed: &Packed) -> Result<Vec<u8>> {
+    // Re-serialized numbers may be longer than the uploaded ones: a little more than the limit is possible.
+    zstd::bulk::decompress(&packed.body, 2 * MAX_BYTES).map_err(|e| AppError::internal(format!("a stored report: {e}")))
+}
+
+/// Reads a stored report.
+pub fn unpack(packed: &Packed) -> Result<Report> {
+    Report::from_json(&json(packed)?).map_err(|e| AppError::internal(format!("a stored report: {e}")))
+}
