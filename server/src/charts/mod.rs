@@ -20,10 +20,12 @@ mod spark;
 mod staircase;
 
 pub use distribution::{Curve, distribution};
+pub(crate) use figure::withheld;
 pub use figure::{Chart, DataTable, Datum};
 pub use history::{History, Release, Standing, history};
 pub use ink::Tone;
 pub use interval::{IntervalAxis, IntervalRow};
+pub(crate) use recolour::escaped;
 pub use soak::{Slice, slices, soak};
 pub use spark::spark;
 pub use staircase::{Stairs, compared_stairs, snapshot_stairs};

@@ -80,7 +80,7 @@ fn pairs(attributes: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// Text for an element or an attribute.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -1,0 +1,279 @@
+//! Two snapshots beside each other: the verdict, every figure with its interval, the curves, and what changed.
+
+mod changes;
+mod judged;
+mod metrics;
+
+use askama::Template;
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use plimsoll_domain::comparison::{Comparison, Metric, MetricVerdict, Verdict};
+use plimsoll_domain::figures::Figures;
+use plimsoll_domain::format;
+use plimsoll_domain::ids::ProjectSlug;
+use plimsoll_domain::report::Report;
+use serde::Deserialize;
+
+use self::changes::Changes;
+use self::metrics::Group;
+use super::history::known;
+use super::view::{Drawn, Here, Link, Look, Noticed, Page, Phrase, View, compare_href, minute, render, snapshot_href};
+use crate::charts::{Curve, Datum, IntervalAxis, Stairs, Tone, compared_stairs, distribution};
+use crate::error::{AppError, Result};
+use crate::state::AppState;
+use crate::store;
+use crate::store::snapshots::SnapshotRow;
+use crate::tasks::verdict;
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Pair {
+    baseline: String,
+    candidate: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct On {
+    /// A testbed's fingerprint or label, where a revision was measured on several.
+    on: Option<String>,
+}
+
+/// One side as the page names it.
+struct Named {
+    label: String,
+    sha: Option<String>,
+    href: String,
+}
+
+#[derive(Template)]
+#[template(path = "compare.html")]
+struct ComparePage {
+    page: Page,
+    project: ProjectSlug,
+    testbed: String,
+    measured_at: String,
+    baseline: Option<Named>,
+    candidate: Named,
+    baseline_short: String,
+    candidate_short: String,
+    word: String,
+    say: Phrase,
+    facts: Vec<Link>,
+    metrics_heading: String,
+    axis_head: Drawn,
+    groups: Vec<Group>,
+    notes: Vec<String>,
+    findings: Vec<Noticed>,
+    advice: String,
+    views: Vec<View>,
+    changes_lead: String,
+    changes: Vec<changes::Group>,
+    judged_lead: String,
+    judged: Vec<(String, Datum)>,
+    reversed_href: String,
+    json_href: Option<String>,
+}
+
+/// The form with two selects leads here; the address of a comparison is a path.
+pub(super) async fn redirect(
+    State(state): State<AppState>,
+    Path(project): Path<String>,
+    Query(pair): Query<Pair>,
+) -> Result<Response> {
+    let project = known(&state, &project).await?;
+    let (baseline, candidate) =
+        (one(&state, &project, &pair.baseline, None).await?, one(&state, &project, &pair.candidate, None).await?);
+    Ok(Redirect::to(&compare_href(&project, baseline.run_id, candidate.run_id)).into_response())
+}
+
+pub(super) async fn page(
+    State(state): State<AppState>,
+    Path((project, pair)): Path<(String, String)>,
+    Query(On { on }): Query<On>,
+) -> Result<Response> {
+    let project = known(&state, &project).await?;
+    let Some((baseline, candidate)) = pair.split_once("...") else {
+        return Err(AppError::not_found(format!("comparison {pair:?}: write BASELINE...CANDIDATE")));
+    };
+    let baseline = one(&state, &project, baseline, on.as_deref()).await?;
+    let candidate = one(&state, &project, candidate, on.as_deref()).await?;
+    // The stored judgement stands where it was made against this very baseline.
+    let stored = store::verdicts::get(state.pool(), candidate.run_id).await?;
+    let stored =
+        stored.filter(|c| c.baseline.as_ref().is_some_and(|side| side.run_ids.first() == Some(&baseline.run_id)));
+    let (comparison, as_judged) = match stored {
+        Some(comparison) => (comparison, true),
+        None => (verdict::compare(&state, baseline.run_id, candidate.run_id).await?, false),
+    };
+    let base = Run { report: verdict::report(&state, baseline.run_id).await?, row: baseline };
+    let cand = Run { report: verdict::report(&state, candidate.run_id).await?, row: candidate };
+    let page = state.compute(move || ComparePage::new(&comparison, as_judged, &base, &cand)).await?;
+    Ok(render(&page))
+}
+
+async fn one(state: &AppState, project: &ProjectSlug, name: &str, on: Option<&str>) -> Result<SnapshotRow> {
+    let found = store::resolve::resolve(state.pool(), project, name, on).await?;
+    found.ok_or_else(|| {
+        let on = on.map(|testbed| format!(" on {testbed}")).unwrap_or_default();
+        AppError::not_found(format!("snapshot {name:?} in {project}{on}"))
+    })
+}
+
+/// One side with all that was measured.
+struct Run {
+    row: SnapshotRow,
+    report: Report,
+}
+
+impl ComparePage {
+    fn new(comparison: &Comparison, as_judged: bool, base: &Run, cand: &Run) -> Self {
+        let look = Look::of(comparison.verdict);
+        let project = cand.row.project.clone();
+        let (verdict, base_label, label) = (comparison.verdict, &base.row.label, &cand.row.label);
+        let axis = IntervalAxis::of(comparison);
+        let changes = Changes::between(&base.report, &cand.report);
+        let title = format!("{} {}: {project} {label} against {base_label}", verdict.mark(), verdict.word());
+        let findings: Vec<Noticed> = comparison.findings.iter().map(Noticed::of).collect();
+        Self {
+            page: Page::new(title, look, Some(&project), Here::Compare),
+            testbed: cand.row.testbed.label.clone(),
+            measured_at: minute(cand.row.started_at),
+            baseline: Some(named(&base.row)),
+            candidate: named(&cand.row),
+            baseline_short: brief(base_label),
+            candidate_short: brief(label),
+            word: format!("{} {}", verdict.mark(), verdict.word()),
+            say: Phrase::figures(&comparison.sentence),
+            facts: facts(comparison, as_judged),
+            metrics_heading: heading(comparison),
+            axis_head: Drawn(axis.head()),
+            groups: metrics::groups(comparison, &axis),
+            notes: metrics::notes(comparison),
+            advice: advice(comparison, &findings),
+            findings,
+            views: views(comparison, base, cand),
+            changes_lead: changes.lead(),
+            changes: changes.groups,
+            judged_lead: judged::lead(comparison, as_judged),
+            judged: judged::facts(comparison, &base.report, &cand.report),
+            reversed_href: compare_href(&project, cand.row.run_id, base.row.run_id),
+            json_href: Some(format!("/api/v1/projects/{project}/compare/{}...{}", base.row.run_id, cand.row.run_id)),
+            project,
+        }
+    }
+}
+
+fn named(row: &SnapshotRow) -> Named {
+    let sha = row.revision.commit.as_ref().map(|commit| commit.short().to_owned());
+    Named {
+        label: row.label.clone(),
+        sha: sha.filter(|sha| !row.label.starts_with(sha)),
+        href: snapshot_href(&row.project, row.run_id),
+    }
+}
+
+/// For a column's heading.
+fn brief(label: &str) -> String {
+    if label.chars().count() <= 16 {
+        return label.to_owned();
+    }
+    label.chars().take(15).chain(['…']).collect()
+}
+
+fn facts(comparison: &Comparison, as_judged: bool) -> Vec<Link> {
+    let mut facts = Vec::new();
+    if comparison.provisional {
+        facts.push(Link::none("Provisional: the noise between runs is not learnt yet"));
+    }
+    if as_judged && let Some(because) = comparison.baseline.as_ref().and_then(|side| side.chosen_because.as_ref()) {
+        facts.push(Link::none(format!("Baseline: {because}")));
+    }
+    if !as_judged {
+        facts.push(Link::none("Compared on request: the stored verdict is not changed by it"));
+    }
+    facts
+}
+
+fn heading(comparison: &Comparison) -> String {
+    let gated: Vec<_> = comparison.metrics.iter().filter(|metric| metric.gated).collect();
+    let count = |verdict| gated.iter().filter(|metric| metric.verdict == verdict).count();
+    match (comparison.verdict, count(MetricVerdict::Regressed), count(MetricVerdict::Inconclusive)) {
+        (Verdict::Invalid | Verdict::NoBaseline, ..) => "The figures, not judged".to_owned(),
+        (_, 0, 0) => format!("All {} gated metrics pass", gated.len()),
+        (_, 0, n) => format!("{} of {} gated metrics {} undecided", n, gated.len(), if n == 1 { "is" } else { "are" }),
+        (_, n, _) => format!("{} of {} gated metrics regressed", n, gated.len()),
+    }
+}
+
+fn advice(comparison: &Comparison, findings: &[Noticed]) -> String {
+    if let Some(advice) = findings.iter().find_map(|finding| finding.advice.clone()) {
+        return advice;
+    }
+    match comparison.verdict {
+        Verdict::Pass => "Nothing: this revision may be released.".to_owned(),
+        Verdict::Regressed => {
+            "Look at what changed between the two revisions, below. Where the curves part says at which \
+                               load it begins to matter."
+                .to_owned()
+        }
+        Verdict::Inconclusive => "Measure both revisions again on the same host, or for longer.".to_owned(),
+        Verdict::Invalid => "Measure again once the cause is removed.".to_owned(),
+        Verdict::NoBaseline => "Measure the baseline’s revision with the same plan on the same testbed.".to_owned(),
+    }
+}
+
+fn views(comparison: &Comparison, base: &Run, cand: &Run) -> Vec<View> {
+    let tone = match Look::of(comparison.verdict).tone() {
+        // A candidate is never drawn like its baseline.
+        Tone::Void | Tone::Plain => Tone::Better,
+        tone => tone,
+    };
+    let (old, new) = (Figures::of(&base.report), Figures::of(&cand.report));
+    let stairs = compared_stairs(
+        Stairs { label: &base.row.label, figures: &old, tone: Tone::Baseline },
+        Stairs { label: &cand.row.label, figures: &new, tone },
+    );
+    let (heading, lead) = stairs_title(&old, &new);
+    let stairs = stairs.map(|chart| View { id: "staircase", heading, lead, what: "The staircases", chart });
+    let distribution = base.report.stability().zip(cand.report.stability()).and_then(|(a, b)| {
+        let chart = distribution(&[
+            Curve { label: &base.row.label, tone: Tone::Baseline, histogram: &a.latency },
+            Curve { label: &cand.row.label, tone, histogram: &b.latency },
+        ])?;
+        let loads = match a.workers == b.workers {
+            true => format!("{} workers; the axis stretches the tail.", a.workers),
+            false => format!("{} workers against {}; the axis stretches the tail.", b.workers, a.workers),
+        };
+        let heading = distribution_title(comparison);
+        Some(View { id: "distribution", heading, lead: loads, what: "The distributions", chart })
+    });
+    [stairs, distribution].into_iter().flatten().collect()
+}
+
+fn stairs_title(old: &Figures, new: &Figures) -> (String, String) {
+    let lead = "Each point is one step; where the lines part, the load begins to matter.".to_owned();
+    let heading = match (old.capacity, new.capacity) {
+        (Some(a), Some(b)) if a.workers != b.workers && !a.lower_bound && !b.lower_bound => {
+            format!(
+                "TPS bends at {} workers instead of {}",
+                format::count(b.workers.into()),
+                format::count(a.workers.into())
+            )
+        }
+        (Some(a), Some(b)) => {
+            format!("Capacity {} TPS, before {}", format::number(b.tps), format::number(a.tps))
+        }
+        _ => "TPS and P99 against workers".to_owned(),
+    };
+    (heading, lead)
+}
+
+fn distribution_title(comparison: &Comparison) -> String {
+    let p99 = comparison.metrics.iter().find(|metric| metric.name == Metric::P99);
+    match p99.and_then(|p99| p99.baseline.zip(p99.candidate)) {
+        Some((old, new)) if format::number(old) != format::number(new) => {
+            let verb = if new > old { "rose" } else { "fell" };
+            format!("P99 {verb} by {}", format::latency((new - old).abs()))
+        }
+        _ => "How latencies are distributed".to_owned(),
+    }
+}

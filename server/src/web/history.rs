@@ -1,0 +1,299 @@
+//! A project's history: P99 and capacity over releases.
+
+use std::collections::HashMap;
+
+use askama::Template;
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use plimsoll_domain::comparison::{Comparison, Metric, Verdict};
+use plimsoll_domain::format;
+use plimsoll_domain::ids::{ProjectSlug, RunId};
+use serde::Deserialize;
+
+use super::view::{Here, Link, Look, Page, Phrase, VerdictWord, day, judged_href, render, snapshot_href};
+use crate::charts::{Chart, Datum, History, Release, Standing, history};
+use crate::error::{AppError, Result};
+use crate::state::AppState;
+use crate::store;
+use crate::store::snapshots::{Filter, Series, SnapshotRow};
+
+/// Snapshots of one page; older ones are a link away.
+const PAGE: u32 = 300;
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Wanted {
+    /// A testbed's fingerprint or label; by default the one measured last.
+    testbed: Option<String>,
+    /// Only what is older than this run.
+    before: Option<RunId>,
+}
+
+#[derive(Template)]
+#[template(path = "history.html")]
+struct HistoryPage {
+    page: Page,
+    project: ProjectSlug,
+    heading: String,
+    say: Phrase,
+    facts: Vec<Link>,
+    testbeds: Vec<Choice>,
+    chart_heading: String,
+    chart: Option<Chart>,
+    baselines: Vec<Choice>,
+    candidates: Vec<Choice>,
+    table_lead: String,
+    rows: Vec<Row>,
+    older: Option<String>,
+    newest: Option<String>,
+    json_href: String,
+}
+
+struct Choice {
+    value: String,
+    text: String,
+    selected: bool,
+}
+
+struct Row {
+    href: String,
+    label: String,
+    sha: Datum,
+    day: String,
+    workers: Datum,
+    valid: bool,
+    hit: bool,
+    p99: Datum,
+    interval: Datum,
+    capacity: Datum,
+    errors: Datum,
+    verdict: VerdictWord,
+}
+
+pub(super) async fn redirect(State(state): State<AppState>, Path(project): Path<String>) -> Result<Response> {
+    let project = known(&state, &project).await?;
+    Ok(Redirect::to(&format!("/{project}/history")).into_response())
+}
+
+pub(super) async fn page(
+    State(state): State<AppState>,
+    Path(project): Path<String>,
+    Query(wanted): Query<Wanted>,
+) -> Result<Response> {
+    let project = known(&state, &project).await?;
+    let series = store::snapshots::series(state.pool(), &project).await?;
+    let asked = wanted.testbed.as_deref().filter(|testbed| !testbed.is_empty());
+    let testbed = asked.map(ToOwned::to_owned).or_else(|| Some(series.first()?.testbed.fingerprint.to_string()));
+    let part = Filter { testbed: testbed.as_deref(), before: wanted.before, limit: PAGE, ..Filter::default() };
+    let rows = store::snapshots::history(state.pool(), &project, part).await?;
+    let run_ids: Vec<RunId> = rows.iter().map(|row| row.run_id).collect();
+    let judged: HashMap<RunId, Comparison> = store::pages::judged(state.pool(), &run_ids).await?.into_iter().collect();
+    let older = wanted.before.is_some();
+    let page = state.compute(move || HistoryPage::new(project, &series, testbed, &rows, &judged, older)).await?;
+    Ok(render(&page))
+}
+
+/// The project, if it exists.
+pub(super) async fn known(state: &AppState, name: &str) -> Result<ProjectSlug> {
+    let missing = || AppError::not_found(format!("project {name:?}"));
+    let slug: ProjectSlug = name.parse().map_err(|_| missing())?;
+    store::projects::get(state.pool(), &slug).await?.ok_or_else(missing)?;
+    Ok(slug)
+}
+
+impl HistoryPage {
+    /// `rows` are those of one testbed, the newest first; `older` tells that newer ones were left out.
+    fn new(
+        project: ProjectSlug,
+        series: &[Series],
+        testbed: Option<String>,
+        rows: &[SnapshotRow],
+        judged: &HashMap<RunId, Comparison>,
+        older: bool,
+    ) -> Self {
+        let newest = rows.first();
+        let look = newest.map_or(Look::Plain, |row| Look::of(row.verdict));
+        let bed = newest.map(|row| row.testbed.label.clone());
+        let heading = heading(rows, bed.as_deref());
+        let filter = testbed.as_deref().unwrap_or_default();
+        let chart = chart(rows, judged);
+        let more = (rows.len() == PAGE as usize).then(|| rows.last()).flatten();
+        Self {
+            page: Page::new(format!("{project}: history"), look, Some(&project), Here::History),
+            say: say(newest),
+            facts: facts(newest, rows, judged),
+            testbeds: testbeds(series, filter),
+            chart_heading: chart_heading(rows),
+            chart,
+            baselines: choices(rows, 1),
+            candidates: choices(rows, 0),
+            table_lead: table_lead(rows),
+            rows: rows.iter().map(|row| Row::new(row, judged.get(&row.run_id))).collect(),
+            older: more.map(|row| format!("/{project}/history?testbed={filter}&before={}", row.run_id)),
+            newest: older.then(|| format!("/{project}/history?testbed={filter}")),
+            json_href: format!("/api/v1/projects/{project}/history"),
+            heading,
+            project,
+        }
+    }
+}
+
+impl Row {
+    fn new(row: &SnapshotRow, comparison: Option<&Comparison>) -> Self {
+        let withheld = "not measured, or withheld for too few requests";
+        let interval = row.p99_interval_ms.map_or_else(
+            || Datum::Absent(withheld.to_owned()),
+            |[low, high]| Datum::Is(format!("{} to {}", format::number(low), format::number(high))),
+        );
+        let commit = row.revision.commit.as_ref();
+        Self {
+            href: snapshot_href(&row.project, row.run_id),
+            label: row.label.clone(),
+            sha: commit.map_or_else(|| Datum::Absent("no commit is known".into()), |c| Datum::Is(c.short().to_owned())),
+            day: day(row.started_at),
+            workers: Datum::of(row.stability_workers.map(f64::from), |n| format::count(n as u64), "no stability phase"),
+            valid: row.valid,
+            hit: row.verdict == Verdict::Regressed,
+            p99: Datum::of(row.p99_ms, format::number, withheld),
+            interval: if row.valid { interval } else { Datum::Absent("an invalid run is not judged".into()) },
+            capacity: Datum::of(row.capacity_tps, format::number, "no staircase, or no step within the error limit"),
+            errors: Datum::of(row.error_rate, format::percent, "no request finished"),
+            verdict: VerdictWord {
+                verdict: row.verdict,
+                href: comparison.and_then(judged_href).or_else(|| Some(snapshot_href(&row.project, row.run_id))),
+            },
+        }
+    }
+}
+
+fn heading(rows: &[SnapshotRow], testbed: Option<&str>) -> String {
+    match (rows, testbed) {
+        ([], _) | (_, None) => "No snapshots here".to_owned(),
+        ([only], Some(testbed)) => format!("1 snapshot on {testbed}, {}", only.label),
+        ([newest, .., oldest], Some(testbed)) => {
+            format!("{} snapshots on {testbed}, {} to {}", format::count(rows.len() as u64), oldest.label, newest.label)
+        }
+    }
+}
+
+fn say(newest: Option<&SnapshotRow>) -> Phrase {
+    match newest {
+        None => Phrase::plain("Nothing was measured here yet."),
+        Some(row) => Phrase::figures(&format!("{}: {}", row.label, row.sentence)),
+    }
+}
+
+fn facts(newest: Option<&SnapshotRow>, rows: &[SnapshotRow], judged: &HashMap<RunId, Comparison>) -> Vec<Link> {
+    let mut facts = Vec::new();
+    if let Some(row) = newest {
+        facts.push(Link::to(format!("Snapshot of {}", row.label), snapshot_href(&row.project, row.run_id)));
+        if let Some(href) = judged.get(&row.run_id).and_then(judged_href) {
+            facts.push(Link::to("How it compares", href));
+        }
+    }
+    let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
+    match count(Verdict::Regressed) {
+        0 => {}
+        1 => facts.push(Link::none("1 regressed")),
+        n => facts.push(Link::none(format!("{n} regressed"))),
+    }
+    match rows.iter().filter(|row| !row.valid).count() {
+        0 => {}
+        1 => facts.push(Link::none("1 invalid run, shown hollow")),
+        n => facts.push(Link::none(format!("{n} invalid runs, shown hollow"))),
+    }
+    facts
+}
+
+fn testbeds(series: &[Series], selected: &str) -> Vec<Choice> {
+    let mut out: Vec<Choice> = Vec::new();
+    for one in series {
+        let value = one.testbed.fingerprint.to_string();
+        if out.iter().any(|choice| choice.value == value) {
+            continue;
+        }
+        // The same name can stand for different hosts: then the fingerprint tells them apart.
+        let other =
+            |s: &&Series| s.testbed.label == one.testbed.label && s.testbed.fingerprint != one.testbed.fingerprint;
+        let text = match series.iter().find(other) {
+            Some(_) => format!("{} ({})", one.testbed.label, &value[..6]),
+            None => one.testbed.label.clone(),
+        };
+        let selected = value == selected || one.testbed.label == selected;
+        out.push(Choice { value, text, selected });
+    }
+    out
+}
+
+/// Every snapshot shown, the one at `selected` chosen.
+fn choices(rows: &[SnapshotRow], selected: usize) -> Vec<Choice> {
+    let selected = selected.min(rows.len().saturating_sub(1));
+    let choice = |(i, row): (usize, &SnapshotRow)| Choice {
+        value: row.run_id.to_string(),
+        text: format!("{}, {}", row.label, day(row.started_at)),
+        selected: i == selected,
+    };
+    rows.iter().enumerate().map(choice).collect()
+}
+
+fn chart(rows: &[SnapshotRow], judged: &HashMap<RunId, Comparison>) -> Option<Chart> {
+    let mut releases: Vec<Release> = Vec::new();
+    let mut segment = 0;
+    let key = |row: &SnapshotRow| (row.plan_digest.clone(), row.stability_workers);
+    for (i, row) in rows.iter().rev().enumerate() {
+        if i > 0 && key(row) != key(&rows[rows.len() - i]) {
+            segment += 1;
+        }
+        let sha = row.revision.commit.as_ref().map(|commit| format!("{}, ", commit.short())).unwrap_or_default();
+        let comparison = judged.get(&row.run_id);
+        releases.push(Release {
+            label: row.label.clone(),
+            detail: format!("{sha}{}", day(row.started_at)),
+            href: snapshot_href(&row.project, row.run_id),
+            p99_ms: row.p99_ms,
+            p99_interval_ms: row.p99_interval_ms,
+            capacity_tps: row.capacity_tps,
+            allowed_p99_ms: comparison.and_then(|c| allowed(c, Metric::P99)),
+            allowed_capacity_tps: comparison.and_then(|c| allowed(c, Metric::Capacity)),
+            standing: standing(row),
+            segment,
+        });
+    }
+    let workers = rows.first().and_then(|row| row.stability_workers);
+    let workers = workers.filter(|workers| rows.iter().all(|row| row.stability_workers == Some(*workers)));
+    history(&History { releases, workers })
+}
+
+/// What the gate would have let pass: the baseline's figure, changed by the threshold.
+fn allowed(comparison: &Comparison, metric: Metric) -> Option<f64> {
+    let metric = comparison.metrics.iter().find(|m| m.name == metric && m.gated)?;
+    Some(metric.baseline? * (1.0 + metric.threshold?))
+}
+
+fn standing(row: &SnapshotRow) -> Standing {
+    match row.verdict {
+        _ if !row.valid => Standing::Invalid,
+        Verdict::Regressed => Standing::Regressed,
+        Verdict::Inconclusive => Standing::Undecided,
+        Verdict::Pass | Verdict::NoBaseline | Verdict::Invalid => Standing::Plain,
+    }
+}
+
+/// What is seen: where it got worse last.
+fn chart_heading(rows: &[SnapshotRow]) -> String {
+    match rows.iter().position(|row| row.verdict == Verdict::Regressed) {
+        Some(0) => format!("{} regressed", rows[0].label),
+        Some(i) => format!("Last regression at {}, {} snapshots ago", rows[i].label, i),
+        None if rows.len() < 2 => "The first snapshot".to_owned(),
+        None => "No regression in what is shown".to_owned(),
+    }
+}
+
+fn table_lead(rows: &[SnapshotRow]) -> String {
+    let plans = rows.iter().map(|row| &row.plan_digest).collect::<std::collections::HashSet<_>>().len();
+    let plan = match (plans, rows.first()) {
+        (1, Some(row)) => format!("Plan {}. ", row.plan_digest),
+        (0, _) | (_, None) => String::new(),
+        (n, _) => format!("{n} different plans: figures compare only within one. "),
+    };
+    format!("{plan}Figures of an invalid run stand in brackets and count for nothing.")
+}

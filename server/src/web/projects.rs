@@ -1,0 +1,134 @@
+//! All projects, one row each.
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use plimsoll_domain::comparison::Verdict;
+use plimsoll_domain::format;
+
+use super::view::{Drawn, Here, Look, Page, VerdictWord, day, render, snapshot_href};
+use crate::charts::{Datum, spark};
+use crate::error::Result;
+use crate::state::AppState;
+use crate::store::pages::{self, Course};
+use crate::store::projects::{self, Overview};
+use crate::store::snapshots::SnapshotRow;
+
+#[derive(Template)]
+#[template(path = "projects.html")]
+struct Projects {
+    page: Page,
+    say: String,
+    rows: Vec<Row>,
+    /// Whether any project has a course to draw.
+    sparks: bool,
+}
+
+struct Row {
+    project: String,
+    count: String,
+    hit: bool,
+    newest: Option<Newest>,
+}
+
+struct Newest {
+    href: String,
+    label: String,
+    day: String,
+    verdict: VerdictWord,
+    p99: Datum,
+    workers: Option<u32>,
+    p99_course: Drawn,
+    capacity: Datum,
+    capacity_course: Drawn,
+    testbed: String,
+}
+
+pub(super) async fn page(State(state): State<AppState>) -> Result<Response> {
+    let mut overviews = projects::list(state.pool()).await?;
+    let courses = pages::courses(state.pool()).await?;
+    overviews.sort_by_key(|overview| overview.latest.as_ref().map_or(u8::MAX, |row| urgency(row.verdict)));
+    let rows: Vec<Row> = overviews.iter().map(|overview| Row::new(overview, &courses)).collect();
+    let look = overviews.iter().filter_map(|o| o.latest.as_ref()).map(|row| Look::of(row.verdict)).next();
+    let regressed = overviews.iter().filter(|o| verdict(o) == Some(Verdict::Regressed)).count();
+    let title = if regressed > 0 { format!("Projects: {regressed} regressed") } else { "Projects".to_owned() };
+    Ok(render(&Projects {
+        page: Page::new(title, look.unwrap_or(Look::Plain), None, Here::Projects),
+        say: say(&overviews, regressed),
+        sparks: courses.iter().any(|course| course.p99_ms.len() > 1),
+        rows,
+    }))
+}
+
+impl Row {
+    fn new(overview: &Overview, courses: &[Course]) -> Self {
+        let count = match overview.snapshots {
+            1 => "1 snapshot".to_owned(),
+            n => format!("{} snapshots", format::count(n.unsigned_abs())),
+        };
+        let course = courses.iter().find(|course| course.project == overview.slug);
+        Self {
+            project: overview.slug.to_string(),
+            count,
+            hit: verdict(overview) == Some(Verdict::Regressed),
+            newest: overview.latest.as_ref().map(|row| Newest::new(row, course)),
+        }
+    }
+}
+
+impl Newest {
+    fn new(row: &SnapshotRow, course: Option<&Course>) -> Self {
+        let tone = match row.verdict {
+            Verdict::Pass => Look::Plain.tone(),
+            verdict => Look::of(verdict).tone(),
+        };
+        let drawn = |values: Option<&Vec<Option<f64>>>, name: &str| {
+            let values = values.map_or(&[][..], Vec::as_slice);
+            let says = format!("{name} of the last {} valid snapshots on {}", values.len(), row.testbed.label);
+            Drawn(if values.len() > 1 { spark(values, tone, &says) } else { String::new() })
+        };
+        Self {
+            href: snapshot_href(&row.project, row.run_id),
+            label: row.label.clone(),
+            day: day(row.started_at),
+            verdict: VerdictWord { verdict: row.verdict, href: Some(snapshot_href(&row.project, row.run_id)) },
+            p99: Datum::of(row.p99_ms, format::number, "not measured, or withheld for too few requests"),
+            workers: row.stability_workers,
+            p99_course: drawn(course.map(|c| &c.p99_ms), "P99"),
+            capacity: Datum::of(row.capacity_tps, format::number, "no staircase, or no step within the error limit"),
+            capacity_course: drawn(course.map(|c| &c.capacity_tps), "Capacity"),
+            testbed: row.testbed.label.clone(),
+        }
+    }
+}
+
+fn verdict(overview: &Overview) -> Option<Verdict> {
+    overview.latest.as_ref().map(|row| row.verdict)
+}
+
+/// The worst first.
+fn urgency(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Regressed => 0,
+        Verdict::Invalid => 1,
+        Verdict::Inconclusive => 2,
+        Verdict::NoBaseline => 3,
+        Verdict::Pass => 4,
+    }
+}
+
+fn say(overviews: &[Overview], regressed: usize) -> String {
+    let named = |row: &SnapshotRow| format!("{} {} on {}", row.project, row.label, row.testbed.label);
+    let worst = overviews.iter().filter_map(|overview| overview.latest.as_ref()).next();
+    let of = match overviews.len() {
+        1 => "The one project".to_owned(),
+        n => format!("{regressed} of {} projects", format::count(n as u64)),
+    };
+    match (worst, regressed) {
+        (None, _) => "Nothing has been measured yet.".to_owned(),
+        (Some(row), 0) if row.verdict == Verdict::Pass => "No project is regressed.".to_owned(),
+        (Some(row), 0) => format!("No project is regressed. {}: {}.", named(row), row.verdict.word().to_lowercase()),
+        (Some(row), 1) => format!("{of} is regressed: {}. {}", named(row), row.sentence),
+        (Some(row), _) => format!("{of} are regressed, first of all {}. {}", named(row), row.sentence),
+    }
+}
