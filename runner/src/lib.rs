@@ -3,6 +3,8 @@
 //! The load engine (`load`) knows the [`protocol`] trait and no protocol; `phases` decides what runs when; `plan` turns
 //! a file into a [`spec::RunSpec`]; the command line (`cli`) ties them together.
 
+pub mod load;
 pub mod phases;
 pub mod progress;
+pub mod protocol;
 pub mod spec;
