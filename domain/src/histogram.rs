@@ -3,7 +3,9 @@
 //! They are merged, never averaged, and travel in HdrHistogram's V2 compressed encoding (base64 in JSON), so that any
 //! percentile can be asked for later and other tools can read them.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::io::Read as _;
 
 use hdrhistogram::serialization::{Deserializer as HdrReader, Serializer as _, V2DeflateSerializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -12,6 +14,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub const HIGHEST_US: u64 = 3_600_000_000;
 /// An encoded histogram larger than this is refused before it is decoded.
 const MAX_ENCODED: usize = 1 << 20;
+/// Nine bytes for each bin of a table that holds any 64-bit value.
+const MAX_PLAIN: usize = 1 << 20;
+/// The first four bytes of the deflated V2 encoding.
+const DEFLATED: u32 = 0x1c84_9314;
 
 #[derive(Clone)]
 pub struct Histogram(hdrhistogram::Histogram<u64>);
@@ -107,19 +113,42 @@ impl Histogram {
         bytes
     }
 
-    /// Reads what [`encode`](Self::encode) wrote, or any V2 encoding in microseconds.
+    /// Reads what [`encode`](Self::encode) wrote, or any V2 encoding in microseconds with at most three digits.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() > MAX_ENCODED {
             return Err(format!("an encoded histogram of {} bytes is larger than {MAX_ENCODED}", bytes.len()));
         }
+        let plain = plain(bytes)?;
         let read: hdrhistogram::Histogram<u64> =
-            HdrReader::new().deserialize(&mut &bytes[..]).map_err(|e| format!("not an HdrHistogram: {e:?}"))?;
+            HdrReader::new().deserialize(&mut &plain[..]).map_err(|e| format!("not an HdrHistogram: {e:?}"))?;
         let mut whole = Self::new();
         for bin in read.iter_recorded() {
             whole.record_n_us(bin.value_iterated_to(), bin.count_at_value());
         }
         Ok(whole)
     }
+}
+
+/// Unpacks the deflated form and checks the header: the reader would reserve whatever memory it asks for.
+fn plain(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
+    let number = |bytes: &[u8], at: usize| {
+        let four = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
+        four.map(u32::from_be_bytes).ok_or_else(|| "not an HdrHistogram: cut short".to_owned())
+    };
+    let plain = match number(bytes, 0)? {
+        DEFLATED => {
+            let mut unpacked = Vec::new();
+            let mut reader = flate2::read::ZlibDecoder::new(&bytes[bytes.len().min(8)..]).take(MAX_PLAIN as u64 + 1);
+            reader.read_to_end(&mut unpacked).map_err(|e| format!("not an HdrHistogram: {e}"))?;
+            Cow::Owned(unpacked)
+        }
+        _ => Cow::Borrowed(bytes),
+    };
+    let (payload, digits) = (number(&plain, 4)?, number(&plain, 12)?);
+    if plain.len() > MAX_PLAIN || payload as usize > plain.len() || digits > 3 {
+        return Err("not an HdrHistogram of three digits, or cut short".to_owned());
+    }
+    Ok(plain)
 }
 
 impl Serialize for Histogram {
@@ -132,7 +161,7 @@ impl Serialize for Histogram {
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use base64::Engine as _;
-        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
         let bytes = base64::engine::general_purpose::STANDARD.decode(text.as_bytes()).map_err(de::Error::custom)?;
         Self::decode(&bytes).map_err(de::Error::custom)
     }
@@ -165,12 +194,36 @@ mod tests {
 
     #[test]
     fn what_is_no_histogram_is_refused() {
-        for text in ["\"\"", "\"!!\"", "\"AAAA\"", "17", "null"] {
+        for text in ["\"\"", "\"!!\"", "\"AAAA\"", "\"HISTFA==\"", "17", "null"] {
             assert!(serde_json::from_str::<Histogram>(text).is_err(), "{text}");
         }
+        // A header that asks for memory: five digits, or a payload of 4 GB.
+        let mut good = Vec::new();
+        hdrhistogram::serialization::V2Serializer::new().serialize(&Histogram::new().0, &mut good).unwrap();
+        assert!(Histogram::decode(&good).is_ok());
+        let with = |at: usize, four: u32| {
+            let mut bad = good.clone();
+            bad[at..at + 4].copy_from_slice(&four.to_be_bytes());
+            Histogram::decode(&bad)
+        };
+        assert!(with(12, 5).is_err() && with(4, u32::MAX).is_err());
     }
 
     proptest! {
+        #[test]
+        fn spoiled_bytes_never_panic(at in 0usize..200, byte in 0u8.., values in prop::collection::vec(1u64..10_000_000, 0..50)) {
+            let mut histogram = Histogram::new();
+            values.iter().for_each(|us| histogram.record_us(*us));
+            let mut plain = Vec::new();
+            hdrhistogram::serialization::V2Serializer::new().serialize(&histogram.0, &mut plain).unwrap();
+            for mut bytes in [plain, histogram.encode()] {
+                let at = at % bytes.len();
+                bytes[at] = byte;
+                let _ = Histogram::decode(&bytes);
+                let _ = Histogram::decode(&bytes[..at]);
+            }
+        }
+
         #[test]
         fn encoding_loses_nothing(values in prop::collection::vec((1u64..10_000_000_000, 1u64..1_000), 0..200)) {
             let mut histogram = Histogram::new();

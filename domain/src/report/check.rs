@@ -20,6 +20,12 @@ const MAX_WINDOWS: usize = 100_000;
 const MAX_MS: u64 = 7 * 24 * 3_600_000;
 const MAX_WORKERS: u32 = 1_000_000;
 const MAX_TEXT: usize = 4_096;
+const MAX_FINDINGS: usize = 1_000;
+/// Requests of one counter: sums over everything a report holds stay within 64 bits.
+const MAX_COUNT: u64 = 1_000_000_000_000;
+/// Latencies of one window, or one step's time in the system, in µs: the most workers for the longest step.
+const MAX_WINDOW_US: u64 = 10_000_000_000_000;
+const MAX_BUSY_US: u64 = MAX_WORKERS as u64 * MAX_MS * 1_000;
 
 impl Report {
     /// Reads and checks a report.
@@ -57,6 +63,7 @@ impl Report {
         ensure(self.revision.ancestors.len() <= crate::revision::MAX_ANCESTORS, "revision.ancestors", || {
             format!("more than {} entries", crate::revision::MAX_ANCESTORS)
         })?;
+        ensure(self.findings.len() <= MAX_FINDINGS, "findings", || format!("more than {MAX_FINDINGS}"))?;
         for (at, text) in self.texts() {
             ensure(text.len() <= MAX_TEXT, at, || format!("longer than {MAX_TEXT} bytes"))?;
         }
@@ -79,7 +86,22 @@ impl Report {
     fn texts(&self) -> Vec<(&'static str, &str)> {
         let revision = &self.revision;
         let testbed = &self.testbed;
-        let mut texts = vec![("plan.service.path", self.plan.service.path.as_str())];
+        let service = &self.plan.service;
+        let mut texts = vec![
+            ("plan.service.origin", service.origin.as_str()),
+            ("plan.service.path", &service.path),
+            ("plan.service.method", &service.method),
+            ("plan.workload.sha256", &self.plan.workload.sha256),
+            ("generator.name", &self.generator.name),
+            ("generator.version", &self.generator.version),
+        ];
+        texts.extend(testbed.gpu.iter().map(|gpu| ("testbed.gpu.model", gpu.model.as_str())));
+        texts.extend(
+            service
+                .headers
+                .iter()
+                .flat_map(|(k, v)| [("plan.service.headers", k.as_str()), ("plan.service.headers", v)]),
+        );
         let optional = [
             ("revision.tag", &revision.tag),
             ("revision.branch", &revision.branch),
@@ -90,7 +112,10 @@ impl Report {
         ];
         texts.extend(optional.into_iter().filter_map(|(at, text)| Some((at, text.as_deref()?))));
         texts.extend(testbed.labels.iter().flat_map(|(k, v)| [("testbed.labels", k.as_str()), ("testbed.labels", v)]));
-        texts.extend(self.findings.iter().map(|finding| ("findings", finding.message.as_str())));
+        for finding in &self.findings {
+            texts.extend([("findings", finding.code.as_str()), ("findings", &finding.message)]);
+            texts.extend(finding.advice.iter().map(|advice| ("findings", advice.as_str())));
+        }
         texts
     }
 }
@@ -105,10 +130,19 @@ fn check_step(step: &Step, at: &str) -> Result<(), ReportError> {
         )
     })?;
     ensure((1..=MAX_WORKERS).contains(&step.workers), at, || format!("{} workers", step.workers))?;
-    ensure(step.slice_ms > 0, at, || "slice_ms is 0".to_owned())?;
+    ensure((1..=MAX_MS).contains(&step.slice_ms), at, || format!("slice_ms is {}", step.slice_ms))?;
     ensure(step.slices.len() <= MAX_WINDOWS && step.windows.len() <= MAX_WINDOWS, at, || {
         format!("more than {MAX_WINDOWS} slices or windows")
     })?;
+    let counts = [step.outcomes.ok, step.outcomes.cut, step.completed.ok, step.completed.failed, step.connections];
+    let errors = step.windows.iter().map(|window| &window.errors).chain([&step.outcomes.errors]);
+    let all = counts.into_iter().chain(errors.flat_map(|errors| errors.values().copied()));
+    let mut all = all.chain(step.windows.iter().map(|window| window.ok)).chain(step.slices.iter().map(|s| s.len()));
+    ensure(all.all(|n| n <= MAX_COUNT), at, || format!("counts more than {MAX_COUNT} requests"))?;
+    ensure(step.windows.iter().all(|window| window.latency_sum_us <= MAX_WINDOW_US), at, || {
+        format!("a window whose latencies add up to more than {MAX_WINDOW_US} us")
+    })?;
+    ensure(step.completed.busy_us <= MAX_BUSY_US, at, || format!("busy for {} us", step.completed.busy_us))?;
     let sliced: u64 = step.slices.iter().map(|slice| slice.len()).sum();
     ensure(sliced == step.latency.len(), at, || {
         format!("its slices hold {sliced} requests, its latency histogram {}", step.latency.len())
@@ -126,3 +160,6 @@ fn check_step(step: &Step, at: &str) -> Result<(), ReportError> {
 fn ensure(holds: bool, at: &str, why: impl FnOnce() -> String) -> Result<(), ReportError> {
     if holds { Ok(()) } else { Err(ReportError::Value { at: at.to_owned(), why: why() }) }
 }
+
+#[cfg(test)]
+mod tests;

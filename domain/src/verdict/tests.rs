@@ -136,7 +136,7 @@ fn identical_code_is_never_called_a_regression_and_slower_code_is_found() {
         Normal::standard().inverse_cdf(((i * turn + 11) % 120) as f64 / 120.0 + 0.5 / 120.0)
     };
     let run = |i: u64, factor: f64| {
-        let of = if i % 2 == 0 { short() } else { candidate() };
+        let of = if i.is_multiple_of(2) { short() } else { candidate() };
         let run_factor = factor * (0.007 * z(i, 37)).exp();
         Synthetic { seed: 100 + i, run_factor, jitter: 0.12 + 0.0105 * z(i, 43), slow_share: 0.003, ..of }.report()
     };
