@@ -3,8 +3,16 @@
 //! The load engine (`load`) knows the [`protocol`] trait and no protocol; `phases` decides what runs when; `plan` turns
 //! a file into a [`spec::RunSpec`]; the command line (`cli`) ties them together.
 
+pub mod cli;
+pub mod exit;
+pub mod git;
+pub mod host;
 pub mod load;
 pub mod phases;
+pub mod plan;
 pub mod progress;
 pub mod protocol;
+pub mod report;
 pub mod spec;
+pub mod spool;
+pub mod upload;

@@ -1,0 +1,270 @@
+//! Commands and flags.
+
+use std::path::PathBuf;
+
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use plimsoll_domain::ids::{CommitSha, ProjectSlug};
+use plimsoll_domain::plan::Profile;
+
+use crate::exit::{self, Failure};
+use crate::git::Named;
+use crate::plan::{self, Names, Overrides};
+use crate::upload::Server;
+
+/// Measures how much load a release of a model service carries, and says when the next one carries less.
+#[derive(Debug, Parser)]
+#[command(name = "plimsoll", version, after_help = exit::HELP, max_term_width = 100)]
+pub(super) struct Cli {
+    #[command(subcommand)]
+    pub(super) command: Command,
+    /// Print one JSON document on stdout, on failure too.
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Write a first, commented plan.
+    #[command(after_help = exit::HELP)]
+    Init(InitArgs),
+    /// Validate the plan and print what would be sent; sends nothing.
+    #[command(after_help = exit::HELP)]
+    Check(PlanArgs),
+    /// Measure: smoke, warm-up, staircase, stability. Writes a report; ends with 0 when it is valid, else with 3.
+    #[command(after_help = exit::HELP)]
+    Run(RunArgs),
+    /// Compare two reports without a server; ends by the verdict.
+    #[command(after_help = exit::HELP)]
+    Compare(CompareArgs),
+    /// Send a report to the server. Sending it twice is no harm.
+    #[command(after_help = exit::HELP)]
+    Upload(UploadArgs),
+    /// Measure, upload, and end by the server's verdict.
+    #[command(after_help = exit::HELP)]
+    Gate(RunArgs),
+    /// The thresholds of a project.
+    #[command(subcommand, after_help = exit::HELP)]
+    Policy(PolicyCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum PolicyCommand {
+    /// Make the plan's [gate] the project's thresholds on the server.
+    #[command(after_help = exit::HELP)]
+    Push(PolicyArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct InitArgs {
+    /// The file to write.
+    #[arg(long, value_name = "FILE", default_value = plan::FILE)]
+    pub(super) plan: PathBuf,
+    /// Address of the service, with the path that takes requests.
+    #[arg(long, default_value = "http://127.0.0.1:8000/predict")]
+    pub(super) url: String,
+    /// The project's name; else the folder's.
+    #[arg(long)]
+    pub(super) project: Option<ProjectSlug>,
+    /// Overwrite an existing file.
+    #[arg(long)]
+    pub(super) force: bool,
+}
+
+/// What to send, and how long.
+#[derive(Debug, Args)]
+pub(super) struct PlanArgs {
+    /// The plan.
+    #[arg(long, value_name = "FILE", default_value = plan::FILE)]
+    pub(super) plan: PathBuf,
+    /// standard: about 25 min; pr: the pinned load and one capacity step, at most 8 min; quick: about 2 min.
+    #[arg(long, value_enum)]
+    pub(super) profile: Option<ProfileName>,
+    /// The service's address instead of the plan's; without a path it keeps the plan's path.
+    #[arg(long)]
+    pub(super) url: Option<String>,
+    /// The project instead of the plan's.
+    #[arg(long)]
+    pub(super) project: Option<ProjectSlug>,
+    /// Rising numbers of workers.
+    #[arg(long, value_name = "5,10,20", value_parser = staircase)]
+    pub(super) staircase: Option<Stairs>,
+    /// Length of a step of the staircase.
+    #[arg(long, value_name = "30s", value_parser = duration)]
+    pub(super) step: Option<u64>,
+    /// Length of the stability phase.
+    #[arg(long, value_name = "5m", value_parser = duration)]
+    pub(super) stability: Option<u64>,
+    /// Workers of the stability phase. Pins the load without changing the plan's digest.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(plan::MAX_WORKERS)))]
+    pub(super) stability_workers: Option<u32>,
+    /// A report whose stability load is used when no flag and no plan names one, and to compare with.
+    #[arg(long, value_name = "FILE")]
+    pub(super) baseline: Option<PathBuf>,
+    /// Name of the host of the service.
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub(super) testbed: Option<String>,
+    /// A label of the host of the service; may be given several times.
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
+    pub(super) labels: Vec<(String, String)>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    #[command(flatten)]
+    pub(super) plan: PlanArgs,
+    /// Where to write the report [default: plimsoll/<UTC time>-<revision>/report.json].
+    #[arg(long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) revision: RevisionArgs,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+}
+
+/// What is measured. By default the checkout that the plan lies in says so.
+#[derive(Debug, Args)]
+pub(super) struct RevisionArgs {
+    /// What is measured: a commit when it is hexadecimal, else a tag.
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub(super) revision: Option<String>,
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub(super) tag: Option<String>,
+    #[arg(long, value_name = "SHA")]
+    pub(super) commit: Option<CommitSha>,
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub(super) branch: Option<String>,
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) pull_request: Option<u64>,
+    /// Inference engine and version, for example "onnxruntime 1.22".
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub(super) engine: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ServerArgs {
+    /// Address of the Plimsoll server.
+    #[arg(long, value_name = "URL", env = "PLIMSOLL_SERVER")]
+    pub(super) server: Option<String>,
+    /// A token of the server.
+    #[arg(long, env = "PLIMSOLL_TOKEN", hide_env_values = true)]
+    pub(super) token: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CompareArgs {
+    /// The report to compare with.
+    #[arg(value_name = "A.json")]
+    pub(super) baseline: PathBuf,
+    /// The report to judge.
+    #[arg(value_name = "B.json")]
+    pub(super) candidate: PathBuf,
+    /// A plan whose [gate] holds the thresholds; else +10 % P99, −5 % capacity, +0.1 pp errors.
+    #[arg(long, value_name = "FILE")]
+    pub(super) plan: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct UploadArgs {
+    #[arg(value_name = "REPORT")]
+    pub(super) report: PathBuf,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PolicyArgs {
+    /// The plan.
+    #[arg(long, value_name = "FILE", default_value = plan::FILE)]
+    pub(super) plan: PathBuf,
+    /// The project instead of the plan's.
+    #[arg(long)]
+    pub(super) project: Option<ProjectSlug>,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum ProfileName {
+    Standard,
+    Pr,
+    Quick,
+}
+
+/// Worker counts of a staircase, rising.
+#[derive(Debug, Clone)]
+pub(super) struct Stairs(Vec<u32>);
+
+impl PlanArgs {
+    pub(super) fn overrides(&self) -> Overrides {
+        Overrides {
+            profile: self.profile.map(|name| match name {
+                ProfileName::Standard => Profile::Standard,
+                ProfileName::Pr => Profile::Pr,
+                ProfileName::Quick => Profile::Quick,
+            }),
+            project: self.project.clone(),
+            url: self.url.clone(),
+            staircase: self.staircase.as_ref().map(|stairs| stairs.0.clone()),
+            step_ms: self.step,
+            stability_ms: self.stability,
+        }
+    }
+
+    /// The plan's names of the host with those of the flags.
+    pub(super) fn names(&self, planned: &Names) -> Names {
+        let mut names = planned.clone();
+        names.name = self.testbed.clone().or(names.name);
+        names.labels.extend(self.labels.iter().cloned());
+        names
+    }
+}
+
+impl RevisionArgs {
+    pub(super) fn named(&self) -> Named {
+        Named {
+            revision: self.revision.clone(),
+            tag: self.tag.clone(),
+            commit: self.commit.clone(),
+            branch: self.branch.clone(),
+            pull_request: self.pull_request,
+            engine: self.engine.clone(),
+        }
+    }
+}
+
+impl ServerArgs {
+    /// The server, when one is named.
+    pub(super) fn optional(&self) -> Result<Option<Server>, Failure> {
+        let named = self.server.as_deref().filter(|address| !address.is_empty());
+        named.map(|address| Server::new(address, self.token.clone())).transpose()
+    }
+
+    /// The server of a command that cannot do without.
+    pub(super) fn needed(&self) -> Result<Server, Failure> {
+        self.optional()?.ok_or_else(|| {
+            Failure::usage("no server is named").hint("set PLIMSOLL_SERVER, or give --server https://plimsoll.example")
+        })
+    }
+}
+
+fn staircase(text: &str) -> Result<Stairs, String> {
+    let number = |part: &str| {
+        let workers = part.trim().parse().ok().filter(|workers| (1..=plan::MAX_WORKERS).contains(workers));
+        workers.ok_or_else(|| format!("{part:?} is no number of workers from 1 to {}", plan::MAX_WORKERS))
+    };
+    let workers = text.split(',').map(number).collect::<Result<Vec<u32>, _>>()?;
+    plan::rising(&workers).map_err(|why| format!("the staircase {why}"))?;
+    Ok(Stairs(workers))
+}
+
+fn duration(text: &str) -> Result<u64, String> {
+    plan::duration_ms(text, plan::SHORTEST_MS).map_err(|why| format!("the duration {why}"))
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() && !value.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("write KEY=VALUE".to_owned()),
+    }
+}

@@ -1,0 +1,156 @@
+//! What `run` and `gate` share: plan, load, run, report on disk.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use plimsoll_domain::finding::Finding;
+use plimsoll_domain::ids::RunId;
+use plimsoll_domain::report::Report;
+use tokio::sync::watch;
+
+use super::args::RunArgs;
+use super::{environment, load};
+use crate::exit::{Exit, Failure};
+use crate::phases::{self, Cause, RunError};
+use crate::plan::{self, Loaded};
+use crate::report::progress::{Progress, heading};
+use crate::spec::RunSpec;
+use crate::upload::Server;
+use crate::{git, host, spool};
+
+/// A finished run, its report written.
+#[derive(Debug)]
+pub(super) struct Measured {
+    pub(super) loaded: Loaded,
+    pub(super) report: Report,
+    pub(super) path: PathBuf,
+    pub(super) baseline: Option<Report>,
+}
+
+/// 0 when the figures may be used, else 3.
+pub(super) fn exit(report: &Report) -> Exit {
+    if report.is_valid() { Exit::Pass } else { Exit::Failed }
+}
+
+/// Measures. A report that came about is on disk when this returns, whether it returns it or a failure.
+pub(super) async fn measure(args: &RunArgs, server: Option<&Server>) -> Result<Measured, Failure> {
+    let flags = &args.plan;
+    let loaded = plan::load(&flags.plan, &flags.overrides(), &environment)?;
+    let baseline = flags.baseline.as_deref().map(spool::read).transpose()?;
+    let (testbed, unknown) = host::testbed(&loaded.requests.url, &flags.names(&loaded.testbed));
+    let asked = load::Asked {
+        flag: flags.stability_workers,
+        plan: &loaded.plan,
+        project: &loaded.project,
+        testbed: &testbed,
+        baseline: baseline.as_ref(),
+        server,
+    };
+    let (pinned, unpinned) = load::choose(asked).await?;
+    let revision = git::revision(loaded.folder(), &args.revision.named(), &environment);
+    let path =
+        args.output.clone().unwrap_or_else(|| spool::default_path(Timestamp::now(), revision.label().as_deref()));
+    spool::prepare(&path)?;
+
+    let spec = RunSpec {
+        run_id: RunId(uuid::Uuid::now_v7()),
+        project: loaded.project.clone(),
+        revision,
+        testbed,
+        plan: loaded.plan.clone(),
+        requests: loaded.requests.clone(),
+        pinned,
+    };
+    let notes: Vec<Finding> = unknown.into_iter().chain(unpinned).collect();
+    let warnings =
+        other_plan(&loaded, baseline.as_ref()).into_iter().chain(notes.iter().map(|note| note.message.clone()));
+    tell(&heading(&spec), warnings);
+
+    let mut progress = Progress::new(&spec, std::io::stderr().is_terminal());
+    let ended = phases::run(spec, &mut progress, stop_on_signal()).await;
+    progress.finish();
+    let finish = |report: &mut Report| {
+        report.findings.extend(notes.iter().cloned());
+        spool::write(&path, report)
+    };
+    match ended {
+        Ok(mut report) => {
+            finish(&mut report)?;
+            Ok(Measured { loaded, report, path, baseline })
+        }
+        Err(mut error) => {
+            let kept = match error.report.take() {
+                Some(mut report) => finish(&mut report).map(|()| true)?,
+                None => false,
+            };
+            let failure = failed(error);
+            Err(if kept { failure.report(path) } else { failure })
+        }
+    }
+}
+
+fn failed(error: RunError) -> Failure {
+    let (kind, exit) = match error.cause {
+        Cause::Service => ("service", Exit::Failed),
+        Cause::Plan => ("plan", Exit::Usage),
+        Cause::Ours => ("internal", Exit::Internal),
+    };
+    let failure = Failure::new(kind, exit, error.message);
+    match error.advice {
+        Some(advice) => failure.hint(advice),
+        None => failure,
+    }
+}
+
+/// Said before a long run rather than after it.
+fn other_plan(loaded: &Loaded, baseline: Option<&Report>) -> Option<String> {
+    let (ours, theirs) = (loaded.plan.digest(), &baseline?.plan_digest);
+    (ours != *theirs).then(|| {
+        format!("The baseline was measured by another plan ({theirs}, this is {ours}): figures will not compare.")
+    })
+}
+
+fn tell(heading: &str, warnings: impl Iterator<Item = String>) {
+    let mut err = std::io::stderr().lock();
+    let _ = writeln!(err, "{heading}");
+    for warning in warnings {
+        let _ = writeln!(err, "  note: {warning}");
+    }
+    let _ = writeln!(err);
+}
+
+/// Turns true at the first Ctrl-C or SIGTERM; the second one ends the program at once.
+fn stop_on_signal() -> watch::Receiver<bool> {
+    let (stop, stopped) = watch::channel(false);
+    tokio::spawn(async move {
+        let mut asked = 0;
+        while signal().await {
+            asked += 1;
+            if asked > 1 {
+                std::process::exit(i32::from(Exit::Failed.code()));
+            }
+            let _ = writeln!(std::io::stderr(), "stopping; the report is written (again to end at once)");
+            let _ = stop.send(true);
+        }
+    });
+    stopped
+}
+
+/// Waits for the next signal that asks to end; false when none can be heard.
+async fn signal() -> bool {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        else {
+            return false;
+        };
+        tokio::select! {
+            heard = interrupt.recv() => heard.is_some(),
+            heard = terminate.recv() => heard.is_some(),
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await.is_ok()
+}

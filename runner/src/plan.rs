@@ -1,0 +1,177 @@
+//! `plimsoll.toml`: from a file, a profile and flags to a plan with every default filled in.
+//!
+//! Precedence, weakest first: the profile's figures, the plan's, the flags'.
+
+mod gate;
+mod phases;
+mod profile;
+mod section;
+mod service;
+mod source;
+pub mod template;
+mod values;
+mod workload;
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_domain::ids::ProjectSlug;
+use plimsoll_domain::plan::{Plan, Profile};
+use plimsoll_domain::policy::Policy;
+use toml::de::DeTable;
+
+use crate::spec::Requests;
+pub use gate::Names;
+pub use phases::SHORTEST_MS;
+use section::{Section, nearest};
+pub use source::{PlanError, Source};
+pub use values::{duration_ms, duration_text, rising};
+
+/// The file that commands look for.
+pub const FILE: &str = "plimsoll.toml";
+/// A plan asks for no more workers than this, in any phase.
+pub const MAX_WORKERS: u32 = 100_000;
+/// A plan larger than this is refused.
+const MAX_PLAN: u64 = 1 << 20;
+const SECTIONS: [&str; 10] =
+    ["project", "profile", "service", "workload", "smoke", "warm_up", "staircase", "stability", "gate", "testbed"];
+
+/// Looks up an environment variable.
+pub type Environment<'e> = &'e dyn Fn(&str) -> Option<String>;
+
+/// What flags override.
+#[derive(Debug, Clone, Default)]
+pub struct Overrides {
+    pub profile: Option<Profile>,
+    pub project: Option<ProjectSlug>,
+    /// Without a path it keeps the plan's.
+    pub url: Option<String>,
+    /// Rising, from 1.
+    pub staircase: Option<Vec<u32>>,
+    pub step_ms: Option<u64>,
+    pub stability_ms: Option<u64>,
+}
+
+/// A plan that was read.
+#[derive(Debug)]
+pub struct Loaded {
+    pub path: PathBuf,
+    pub project: ProjectSlug,
+    pub plan: Plan,
+    pub requests: Requests,
+    pub policy: Policy,
+    pub testbed: Names,
+}
+
+impl Loaded {
+    /// The folder of the plan: workload files and the checkout are looked for there.
+    pub fn folder(&self) -> &Path {
+        folder(&self.path)
+    }
+}
+
+/// Reads a plan. Errors say file, line, key and what to do.
+pub fn load(path: &Path, given: &Overrides, environment: Environment) -> Result<Loaded, PlanError> {
+    read(&open(path)?, given, environment)
+}
+
+/// Checks a text as if it lay at `path`.
+pub fn check_text(path: &Path, text: &str, given: &Overrides, environment: Environment) -> Result<Loaded, PlanError> {
+    read(&Source { path: path.to_owned(), text: text.to_owned() }, given, environment)
+}
+
+fn read(source: &Source, given: &Overrides, environment: Environment) -> Result<Loaded, PlanError> {
+    let path = &source.path;
+    let root = parse(source)?;
+    let top = Section::top(source, root.get_ref(), &SECTIONS)?;
+    let project = match &given.project {
+        Some(project) => project.clone(),
+        None => project(&top)?,
+    };
+    let profile = match given.profile {
+        Some(profile) => profile,
+        None => top.get("profile").map_or(Ok(Profile::Standard), |field| profile_named(&field))?,
+    };
+    let work = workload::read(&top, folder(path))?;
+    let sent = service::read(&top, work.has_body(), given, environment)?;
+    let phases = phases::read(&top, profile, given)?;
+    Ok(Loaded {
+        path: path.to_owned(),
+        project,
+        policy: gate::policy(&top)?,
+        testbed: gate::testbed(&top)?,
+        requests: Requests {
+            url: sent.url,
+            method: sent.service.method.clone(),
+            headers: sent.headers,
+            bodies: work.bodies,
+        },
+        plan: Plan { profile, service: sent.service, workload: work.workload, phases },
+    })
+}
+
+/// Reads only the project and the thresholds: what `policy push` and `compare --plan` need.
+pub fn load_gate(path: &Path) -> Result<(Option<ProjectSlug>, Policy), PlanError> {
+    let source = open(path)?;
+    let root = parse(&source)?;
+    let top = Section::top(&source, root.get_ref(), &SECTIONS)?;
+    let named = top.get("project").map(|_| project(&top)).transpose()?;
+    Ok((named, gate::policy(&top)?))
+}
+
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn open(path: &Path) -> Result<Source, PlanError> {
+    let broken = |why: &str| PlanError::whole(path, why);
+    let size = std::fs::metadata(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            broken("there is no such file").hint("`plimsoll init` writes a first plan; --plan names another file")
+        }
+        _ => broken(&error.to_string()),
+    })?;
+    if size.len() > MAX_PLAN {
+        return Err(broken("the file is larger than 1 MiB"));
+    }
+    let bytes = std::fs::read(path).map_err(|error| broken(&error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| broken("the file is not UTF-8 text"))?;
+    Ok(Source { path: path.to_owned(), text })
+}
+
+fn parse(source: &Source) -> Result<toml::Spanned<DeTable<'_>>, PlanError> {
+    DeTable::parse(&source.text).map_err(|error| {
+        let message = error.message().trim().replace('\n', "; ");
+        match error.span() {
+            Some(span) => source.error(span, format!("not TOML: {message}")),
+            None => PlanError::whole(&source.path, format!("not TOML: {message}")),
+        }
+    })
+}
+
+fn project(top: &Section) -> Result<ProjectSlug, PlanError> {
+    let field = top.need("project", "\"my-service\"")?;
+    field.string()?.parse().map_err(|error: plimsoll_domain::ids::BadName| field.error(format!("is wrong: {error}")))
+}
+
+/// The profiles by name.
+pub const PROFILES: [(&str, Profile); 3] =
+    [("standard", Profile::Standard), ("pr", Profile::Pr), ("quick", Profile::Quick)];
+
+fn profile_named(field: &section::Field<'_>) -> Result<Profile, PlanError> {
+    let name = field.string()?;
+    let known = PROFILES.map(|(name, _)| name);
+    PROFILES.iter().find(|(known, _)| *known == name).map(|(_, profile)| *profile).ok_or_else(|| {
+        let near = nearest(name, &known);
+        let hint =
+            near.map_or_else(|| format!("known: {}", known.join(", ")), |near| format!("did you mean {near:?}?"));
+        field.error(format!("is no profile: {name:?}")).hint(hint)
+    })
+}
+
+/// A profile's name on the command line and on screen.
+pub fn profile_name(profile: Profile) -> &'static str {
+    PROFILES.iter().find(|(_, known)| *known == profile).map_or("standard", |(name, _)| name)
+}

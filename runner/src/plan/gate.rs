@@ -1,0 +1,58 @@
+//! `[gate]`: thresholds; and `[testbed]`: what people call the host.
+
+use std::collections::BTreeMap;
+
+use plimsoll_domain::policy::Policy;
+
+use super::section::{Field, Section};
+use super::source::PlanError;
+
+pub(super) fn policy(top: &Section) -> Result<Policy, PlanError> {
+    let section = top.sub("gate", &["p99", "capacity", "error_rate"])?;
+    let mut policy = Policy::default();
+    if let Some(limit) = limit(&section, "p99", "max_increase", "10%")? {
+        policy.p99_increase = limit.percent()?;
+    }
+    if let Some(limit) = limit(&section, "capacity", "max_decrease", "5%")? {
+        policy.capacity_decrease = limit.percent()?;
+    }
+    if let Some(limit) = limit(&section, "error_rate", "max_increase", "0.1pp")? {
+        policy.error_rate_points = limit.points()?;
+    }
+    Ok(policy)
+}
+
+/// `metric = { key = "limit" }`.
+fn limit<'s>(section: &Section<'s>, metric: &str, key: &str, example: &str) -> Result<Option<Field<'s>>, PlanError> {
+    let Some(field) = section.get(metric) else {
+        return Ok(None);
+    };
+    let hint = format!("write {metric} = {{ {key} = \"{example}\" }}");
+    let table = field.table(&[key]).map_err(|error| error.hint(&hint))?;
+    table.get(key).map(Some).ok_or_else(|| field.error(format!("lacks `{key}`")).hint(&hint))
+}
+
+/// The name and the labels of the host.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    pub name: Option<String>,
+    pub labels: BTreeMap<String, String>,
+}
+
+pub(super) fn testbed(top: &Section) -> Result<Names, PlanError> {
+    let section = top.sub("testbed", &["name", "labels"])?;
+    let name = section.get("name").map(|field| text(&field)).transpose()?;
+    let fields = section.open("labels")?.fields();
+    let labels = fields.iter().map(|field| Ok((field.key.clone(), text(field)?)));
+    Ok(Names { name, labels: labels.collect::<Result<_, PlanError>>()? })
+}
+
+/// Short text that pages will show.
+fn text(field: &Field<'_>) -> Result<String, PlanError> {
+    let text = field.string()?;
+    match text.chars().count() {
+        0 => Err(field.error("is empty")),
+        1..=100 => Ok(text.to_owned()),
+        long => Err(field.error(format!("has {long} characters; at most 100 are shown"))),
+    }
+}

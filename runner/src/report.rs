@@ -1,0 +1,9 @@
+//! What people and programs read: pure functions from a report or a comparison to text or JSON, 80 columns wide.
+
+pub mod comparison;
+pub mod paint;
+pub mod plan;
+pub mod progress;
+mod stairs;
+pub mod summary;
+mod text;

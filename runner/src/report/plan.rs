@@ -1,0 +1,133 @@
+//! What `plimsoll check` prints: what would be sent, and how long it would take.
+
+use std::fmt::Write as _;
+
+use plimsoll_domain::format::{NARROW, count, duration};
+use plimsoll_domain::plan::{Phases, Plan, Profile};
+use serde_json::{Value, json};
+
+use super::text::labelled;
+use crate::plan::{Loaded, profile_name};
+
+/// The longest part of a body that is shown.
+const SHOWN: usize = 400;
+
+/// A phase with what it does and the time it takes, in ms.
+struct Row {
+    name: &'static str,
+    does: String,
+    ms: u64,
+}
+
+pub fn text(loaded: &Loaded, stability_workers: Option<u32>) -> String {
+    let (plan, service) = (&loaded.plan, &loaded.plan.service);
+    let mut out = format!("{} is valid.\n\n", loaded.path.display());
+    let _ = writeln!(out, "{} {}", service.method, loaded.requests.url);
+    for (name, value) in &service.headers {
+        let _ = writeln!(out, "{name}: {value}");
+    }
+    if let Some(body) = first_body(loaded) {
+        let _ = writeln!(out, "\n{body}");
+    }
+    out.push('\n');
+    let bodies = match loaded.requests.bodies.len() {
+        1 => "1 request shape".to_owned(),
+        n => format!("{} request shapes, the first one above", count(n as u64)),
+    };
+    let expect = &plan.workload.expect;
+    let also = match expect.json.len() {
+        0 => String::new(),
+        1 => " and 1 assertion".to_owned(),
+        n => format!(" and {n} assertions"),
+    };
+    out += &labelled("Requests", &bodies);
+    out += &labelled("Right is", &format!("status {}{also}", expect.status));
+    out += &labelled(
+        "Timeouts",
+        &format!(
+            "connect {}, response {}; connections are {}",
+            seconds(service.connect_timeout_ms),
+            seconds(service.response_timeout_ms),
+            if service.keep_alive { "kept" } else { "closed after each request" }
+        ),
+    );
+    let digest = plan.digest();
+    out += &labelled("Plan", &format!("{digest}, profile {}, project {}", profile_name(plan.profile), loaded.project));
+    out.push('\n');
+    let rows = rows(plan, stability_workers);
+    for row in &rows {
+        let _ = writeln!(out, "  {:<10} {:>12}   {}", row.name, duration(row.ms as f64 / 1_000.0), row.does);
+    }
+    let total: u64 = rows.iter().map(|row| row.ms).sum();
+    let search = if plan.profile != Profile::Pr && plan.phases.staircase.search { ", and the search" } else { "" };
+    let _ = writeln!(out, "  {:<10} {:>12}   at most{search}", "total", duration(total as f64 / 1_000.0));
+    out
+}
+
+pub fn json(loaded: &Loaded, stability_workers: Option<u32>) -> Value {
+    let rows = rows(&loaded.plan, stability_workers);
+    let phases: Vec<Value> =
+        rows.iter().map(|row| json!({ "phase": row.name, "does": row.does, "duration_ms": row.ms })).collect();
+    json!({
+        "schema": 1,
+        "valid": true,
+        "project": loaded.project,
+        "profile": profile_name(loaded.plan.profile),
+        "plan_digest": loaded.plan.digest(),
+        "method": loaded.plan.service.method,
+        "url": loaded.requests.url.as_str(),
+        "headers": loaded.plan.service.headers,
+        "first_body": loaded.requests.bodies.first().map(|body| String::from_utf8_lossy(body)),
+        "bodies": loaded.requests.bodies.len(),
+        "phases": phases,
+        "duration_ms": rows.iter().map(|row| row.ms).sum::<u64>(),
+        "gate": loaded.policy,
+        "plan": loaded.plan,
+    })
+}
+
+fn first_body(loaded: &Loaded) -> Option<String> {
+    let body = loaded.requests.bodies.first().filter(|body| !body.is_empty())?;
+    let text = String::from_utf8_lossy(body);
+    let shown: String = text.chars().take(SHOWN).filter(|c| !c.is_control() || *c == '\n').collect();
+    let rest =
+        if shown.len() < text.len() { format!("… ({} bytes)", count(body.len() as u64)) } else { String::new() };
+    Some(shown + &rest)
+}
+
+fn rows(plan: &Plan, stability_workers: Option<u32>) -> Vec<Row> {
+    let Phases { smoke, warm_up, staircase, stability } = &plan.phases;
+    let steps: Vec<String> = staircase.workers.iter().map(|workers| count((*workers).into())).collect();
+    let search = match staircase.search {
+        true => format!(
+            ", then a search up to {} in steps of {}",
+            count(staircase.max_workers.into()),
+            seconds(staircase.search_step_ms)
+        ),
+        false => String::new(),
+    };
+    let stairs = Row {
+        name: "staircase",
+        does: format!("{} workers, {} each{search}", steps.join(", "), seconds(staircase.step_ms)),
+        ms: staircase.step_ms * staircase.workers.len() as u64,
+    };
+    let workers = stability_workers.or(stability.workers);
+    let load = workers.map_or_else(
+        || format!("the pinned load, else {} of the knee", stability.knee_fraction),
+        |workers| format!("{} workers", count(workers.into())),
+    );
+    vec![
+        Row { name: "smoke", does: "1 worker".to_owned(), ms: smoke.duration_ms },
+        Row {
+            name: "warm-up",
+            does: format!("{} requests or more, then the most workers", count(warm_up.min_requests.into())),
+            ms: warm_up.max_duration_ms + warm_up.top_ms,
+        },
+        stairs,
+        Row { name: "stability", does: load, ms: stability.duration_ms },
+    ]
+}
+
+fn seconds(ms: u64) -> String {
+    if ms.is_multiple_of(1_000) { duration(ms as f64 / 1_000.0) } else { format!("{}{NARROW}ms", count(ms)) }
+}

@@ -1,0 +1,167 @@
+//! Progress on stderr: a bar on a terminal, a plain line every few seconds elsewhere, a line for each finished phase.
+
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use plimsoll_domain::format::{NARROW, count, duration, latency, number};
+use plimsoll_domain::plan::Profile;
+use plimsoll_domain::report::{PhaseKind, Step, StepRole};
+
+use super::text::width;
+use crate::plan::profile_name;
+use crate::progress::{Event, Live, Observer};
+use crate::spec::RunSpec;
+
+/// What is about to be measured: `sentiment v1.9.2 (8d1e07b) on A10 ×1, plan 7c1f0be2`.
+pub fn heading(spec: &RunSpec) -> String {
+    let revision = match (&spec.revision.tag, &spec.revision.commit) {
+        (Some(tag), Some(commit)) => format!("{tag} ({})", commit.short()),
+        _ => spec.revision.label_or_unnamed(),
+    };
+    let profile = match spec.plan.profile {
+        Profile::Standard => String::new(),
+        other => format!(", {}", profile_name(other)),
+    };
+    format!("{} {revision} on {}, plan {}{profile}", spec.project, spec.testbed.label(), spec.plan.digest())
+}
+
+/// Writes the progress of one run.
+#[derive(Debug)]
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    last_line: Option<Instant>,
+    steps: Vec<Brief>,
+    shapes: u32,
+}
+
+/// A pause between two plain lines.
+const EVERY: Duration = Duration::from_secs(5);
+
+impl Progress {
+    pub fn new(spec: &RunSpec, terminal: bool) -> Self {
+        let bar = terminal.then(|| {
+            let bar = ProgressBar::with_draw_target(Some(1_000), ProgressDrawTarget::stderr());
+            bar.set_style(
+                ProgressStyle::with_template("{bar:12} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar()),
+            );
+            bar
+        });
+        Self { bar, last_line: None, steps: Vec::new(), shapes: spec.plan.workload.requests }
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&self) {
+        match &self.bar {
+            Some(bar) => bar.finish_and_clear(),
+            None => self.line(""),
+        }
+        if self.bar.is_some() {
+            self.line("");
+        }
+    }
+
+    fn line(&self, line: &str) {
+        match &self.bar {
+            Some(bar) if !bar.is_finished() => bar.println(line),
+            _ => drop(writeln!(std::io::stderr(), "{line}")),
+        }
+    }
+
+    fn tick(&mut self, live: &Live) {
+        match &self.bar {
+            Some(bar) => {
+                bar.set_position((live.done.clamp(0.0, 1.0) * 1_000.0) as u64);
+                bar.set_message(live_line(live));
+            }
+            None if self.last_line.is_none_or(|last| last.elapsed() >= EVERY) => {
+                self.last_line = Some(Instant::now());
+                self.line(&format!("    {}", live_line(live)));
+            }
+            None => {}
+        }
+    }
+}
+
+impl Observer for Progress {
+    fn observe(&mut self, event: Event<'_>) {
+        match event {
+            Event::PhaseStarted { .. } => {}
+            Event::Tick(live) => self.tick(live),
+            Event::StepFinished { phase, step } => self.steps.push(Brief::of(phase, step)),
+            Event::PhaseFinished { phase, took } => self.line(&phase_line(phase, took, &self.steps, self.shapes)),
+            Event::Found(finding) => self.line(&format!("  note: {}", finding.message)),
+        }
+    }
+}
+
+/// One line: phase, workers, time left, TPS, P50, P99, errors.
+pub fn live_line(live: &Live) -> String {
+    let ms = |value: Option<f64>| value.map_or_else(|| format!("–{NARROW}ms"), latency);
+    let line = format!(
+        "{:<9} {:>4} workers  {:>11} left  {} TPS  P50 {}  P99 {}  {} errors",
+        live.phase.name(),
+        count(live.workers.into()),
+        duration(live.left.as_secs_f64()),
+        live.tps.map_or_else(|| "–".to_owned(), number),
+        ms(live.p50_ms),
+        ms(live.p99_ms),
+        count(live.errors),
+    );
+    // Beside the bar only so much fits.
+    if width(&line) > 80 { line.replace("  ", " ") } else { line }
+}
+
+/// What a phase's line needs of a step.
+#[derive(Debug, Clone, PartialEq)]
+struct Brief {
+    phase: PhaseKind,
+    role: StepRole,
+    workers: u32,
+    requests: u64,
+    p50_ms: Option<f64>,
+    p99_ms: Option<f64>,
+}
+
+impl Brief {
+    fn of(phase: PhaseKind, step: &Step) -> Self {
+        Self {
+            phase,
+            role: step.role,
+            workers: step.workers,
+            requests: step.outcomes.finished(),
+            p50_ms: step.latency.quantile_ms(0.5),
+            p99_ms: plimsoll_domain::percentile::p99(&step.latency).map(|p99| p99.value),
+        }
+    }
+}
+
+/// A finished phase: `✓ staircase  12 min   5 to 100 workers, 7 steps, knee bisected`.
+fn phase_line(phase: PhaseKind, took: Duration, steps: &[Brief], shapes: u32) -> String {
+    let own: Vec<&Brief> = steps.iter().filter(|step| step.phase == phase).collect();
+    let told = match phase {
+        PhaseKind::Smoke => {
+            let single = own.iter().find(|step| step.role == StepRole::Single).and_then(|step| step.p50_ms);
+            let alone = single.map_or_else(String::new, |ms| format!(", {} alone", latency(ms)));
+            let plural = if shapes == 1 { "" } else { "s" };
+            format!("1 worker, {} request shape{plural}{alone}", count(shapes.into()))
+        }
+        PhaseKind::WarmUp => {
+            format!("{} requests, kept apart", count(own.iter().map(|step| step.requests).sum()))
+        }
+        PhaseKind::Staircase => {
+            let workers = own.iter().map(|step| step.workers);
+            let range = match (workers.clone().min(), workers.max()) {
+                (Some(least), Some(most)) => format!("{} to {} workers, ", count(least.into()), count(most.into())),
+                _ => String::new(),
+            };
+            let bisected = own.iter().any(|step| step.role == StepRole::Bisect);
+            format!("{range}{} steps{}", own.len(), if bisected { ", knee bisected" } else { "" })
+        }
+        PhaseKind::Stability => own.first().map_or_else(String::new, |step| {
+            let p99 = step.p99_ms.map_or_else(String::new, |ms| format!(", P99 {}", latency(ms)));
+            format!("{} workers{p99}", count(step.workers.into()))
+        }),
+    };
+    format!("  ✓ {:<10} {:>12}   {told}", phase.name(), duration(took.as_secs_f64()))
+}
