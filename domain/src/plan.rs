@@ -31,6 +31,20 @@ impl Plan {
             &self.phases,
         ))
     }
+
+    /// How long stability lasts when this plan is carried out: `pr` cuts it to five minutes.
+    pub fn executed_stability_ms(&self) -> u64 {
+        self.cut_for_pr(self.phases.stability.duration_ms, 5 * 60_000)
+    }
+
+    /// How long the one capacity step of `pr` lasts; any other profile's steps have their full length.
+    pub fn executed_step_ms(&self) -> u64 {
+        self.cut_for_pr(self.phases.staircase.step_ms, 60_000)
+    }
+
+    fn cut_for_pr(&self, planned_ms: u64, most_ms: u64) -> u64 {
+        if self.profile == Profile::Pr { planned_ms.min(most_ms) } else { planned_ms }
+    }
 }
 
 /// How much of the plan is carried out, and how long its steps are.

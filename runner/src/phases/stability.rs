@@ -25,14 +25,16 @@ pub(super) fn load(spec: &RunSpec, capacity: Option<Capacity>) -> (u32, LoadChoi
 
 /// How long the phase takes as planned.
 pub(super) fn expected(spec: &RunSpec) -> Duration {
-    Duration::from_millis(spec.plan.phases.stability.duration_ms)
+    Duration::from_millis(spec.plan.executed_stability_ms())
 }
 
 pub(super) async fn run(session: &mut Session<'_>, spec: &RunSpec, workers: u32) -> Result<(), Halt> {
     let plan = &spec.plan.phases.stability;
     session.start_phase(PhaseKind::Stability);
     session.expect(Duration::ZERO);
-    let soak = measured(StepRole::Soak, workers, plan.duration_ms, plan.ramp_up_ms, enough_for_p99(workers));
+    let length_ms = spec.plan.executed_stability_ms();
+    let soak =
+        measured(StepRole::Soak, workers, length_ms, plan.ramp_up_ms.min(length_ms / 4), enough_for_p99(workers));
     let step = session.step(soak).await?;
     session.finish_phase();
     if successes(&step) == 0 { Err(service_gone(&step)) } else { Ok(()) }

@@ -22,7 +22,7 @@ pub(super) async fn run(session: &mut Session<'_>, spec: &RunSpec, single: Step)
     let mut climb = Climb { session, spec, steps: vec![single] };
     match planned_capacity(spec) {
         Some(workers) => {
-            let step = climb.plan().step_ms;
+            let step = spec.plan.executed_step_ms();
             climb.step(StepRole::Capacity, workers, step, 0).await?;
         }
         None => climb.all().await?,
@@ -36,7 +36,7 @@ pub(super) async fn run(session: &mut Session<'_>, spec: &RunSpec, single: Step)
 pub(super) fn expected(spec: &RunSpec) -> Duration {
     let plan = &spec.plan.phases.staircase;
     if planned_capacity(spec).is_some() {
-        return Duration::from_millis(plan.step_ms);
+        return Duration::from_millis(spec.plan.executed_step_ms());
     }
     Duration::from_millis(plan.step_ms * plan.workers.len() as u64 + search_ms(plan))
 }
