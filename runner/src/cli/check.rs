@@ -1,6 +1,7 @@
 //! `plimsoll check`: validates, and shows what would be sent.
 
 use super::args::PlanArgs;
+use super::load::of_report;
 use super::{Done, environment};
 use crate::exit::{Exit, Failure};
 use crate::report::plan as shown;
@@ -10,6 +11,10 @@ pub(super) fn execute(args: &PlanArgs) -> Result<Done, Failure> {
     let loaded = plan::load(&args.plan, &args.overrides(), &environment)?;
     let baseline = args.baseline.as_deref().map(spool::read).transpose()?;
     let planned = args.stability_workers.or(loaded.plan.phases.stability.workers);
-    let workers = planned.or_else(|| Some(baseline?.stability()?.workers));
-    Ok(Done { exit: Exit::Pass, text: shown::text(&loaded, workers), json: shown::json(&loaded, workers) })
+    let baseline = baseline.as_ref().and_then(of_report);
+    let load = shown::Load {
+        stability: planned.or(baseline.map(|load| load.workers)),
+        capacity: baseline.and_then(|load| load.capacity_workers),
+    };
+    Ok(Done { exit: Exit::Pass, text: shown::text(&loaded, load), json: shown::json(&loaded, load) })
 }

@@ -38,6 +38,11 @@ pub(super) async fn choose(asked: Asked<'_>) -> Result<(Option<PinnedLoad>, Opti
         Some(workers) => Some(PinnedLoad { workers, choice: LoadChoice::Plan, capacity_workers }),
         None => known,
     };
+    // Nothing says where the capacity lies: twice a load below the knee is past it.
+    let load = load.map(|load| match (asked.plan.profile, load.capacity_workers) {
+        (Profile::Pr, None) => PinnedLoad { capacity_workers: Some(load.workers.saturating_mul(2)), ..load },
+        _ => load,
+    });
     match load {
         None if asked.plan.profile == Profile::Pr => Err(no_load(asked.server, finding.is_some())),
         load => Ok((load, finding)),
@@ -45,7 +50,7 @@ pub(super) async fn choose(asked: Asked<'_>) -> Result<(Option<PinnedLoad>, Opti
 }
 
 /// The load of a report's stability phase and of its capacity.
-fn of_report(report: &Report) -> Option<PinnedLoad> {
+pub(super) fn of_report(report: &Report) -> Option<PinnedLoad> {
     Some(PinnedLoad {
         workers: report.stability()?.workers,
         choice: LoadChoice::Baseline,

@@ -6,7 +6,7 @@ use plimsoll_domain::format::{NARROW, count, duration};
 use plimsoll_domain::plan::{Phases, Plan, Profile};
 use serde_json::{Value, json};
 
-use super::text::labelled;
+use super::text::{counted, labelled, round};
 use crate::plan::{Loaded, profile_name};
 
 /// The longest part of a body that is shown.
@@ -19,7 +19,7 @@ struct Row {
     ms: u64,
 }
 
-pub fn text(loaded: &Loaded, stability_workers: Option<u32>) -> String {
+pub fn text(loaded: &Loaded, load: Load) -> String {
     let (plan, service) = (&loaded.plan, &loaded.plan.service);
     let mut out = format!("{} is valid.\n\n", loaded.path.display());
     let _ = writeln!(out, "{} {}", service.method, loaded.requests.url);
@@ -54,18 +54,17 @@ pub fn text(loaded: &Loaded, stability_workers: Option<u32>) -> String {
     let digest = plan.digest();
     out += &labelled("Plan", &format!("{digest}, profile {}, project {}", profile_name(plan.profile), loaded.project));
     out.push('\n');
-    let rows = rows(plan, stability_workers);
+    let rows = rows(plan, load);
+    let time = |ms: u64| format!("about {}", duration(ms as f64 / 1_000.0));
     for row in &rows {
         let _ = writeln!(out, "  {:<10} {:>12}   {}", row.name, duration(row.ms as f64 / 1_000.0), row.does);
     }
-    let total: u64 = rows.iter().map(|row| row.ms).sum();
-    let search = if plan.profile != Profile::Pr && plan.phases.staircase.search { ", and the search" } else { "" };
-    let _ = writeln!(out, "  {:<10} {:>12}   at most{search}", "total", duration(total as f64 / 1_000.0));
+    let _ = writeln!(out, "  {:<10} {:>12}", "total", time(total_ms(&rows)));
     out
 }
 
-pub fn json(loaded: &Loaded, stability_workers: Option<u32>) -> Value {
-    let rows = rows(&loaded.plan, stability_workers);
+pub fn json(loaded: &Loaded, load: Load) -> Value {
+    let rows = rows(&loaded.plan, load);
     let phases: Vec<Value> =
         rows.iter().map(|row| json!({ "phase": row.name, "does": row.does, "duration_ms": row.ms })).collect();
     json!({
@@ -80,7 +79,7 @@ pub fn json(loaded: &Loaded, stability_workers: Option<u32>) -> Value {
         "first_body": loaded.requests.bodies.first().map(|body| String::from_utf8_lossy(body)),
         "bodies": loaded.requests.bodies.len(),
         "phases": phases,
-        "duration_ms": rows.iter().map(|row| row.ms).sum::<u64>(),
+        "duration_ms": total_ms(&rows),
         "gate": loaded.policy,
         "plan": loaded.plan,
     })
@@ -95,37 +94,50 @@ fn first_body(loaded: &Loaded) -> Option<String> {
     Some(shown + &rest)
 }
 
-fn rows(plan: &Plan, stability_workers: Option<u32>) -> Vec<Row> {
+/// The phases as they would be carried out; the search adds what it usually needs.
+fn rows(plan: &Plan, load: Load) -> Vec<Row> {
     let Phases { smoke, warm_up, staircase, stability } = &plan.phases;
-    let steps: Vec<String> = staircase.workers.iter().map(|workers| count((*workers).into())).collect();
-    let search = match staircase.search {
-        true => format!(
-            ", then a search up to {} in steps of {}",
-            count(staircase.max_workers.into()),
-            seconds(staircase.search_step_ms)
-        ),
-        false => String::new(),
-    };
-    let stairs = Row {
-        name: "staircase",
-        does: format!("{} workers, {} each{search}", steps.join(", "), seconds(staircase.step_ms)),
-        ms: staircase.step_ms * staircase.workers.len() as u64,
-    };
-    let workers = stability_workers.or(stability.workers);
-    let load = workers.map_or_else(
-        || format!("the pinned load, else {} of the knee", stability.knee_fraction),
-        |workers| format!("{} workers", count(workers.into())),
-    );
-    vec![
+    let mut rows = vec![
         Row { name: "smoke", does: "1 worker".to_owned(), ms: smoke.duration_ms },
         Row {
             name: "warm-up",
-            does: format!("{} requests or more, then the most workers", count(warm_up.min_requests.into())),
+            does: format!("at least {}, then the most workers", counted(warm_up.min_requests.into(), "request")),
             ms: warm_up.max_duration_ms + warm_up.top_ms,
         },
-        stairs,
-        Row { name: "stability", does: load, ms: stability.duration_ms },
-    ]
+    ];
+    if plan.profile == Profile::Pr {
+        let at = load.capacity.map_or("the capacity's workers".to_owned(), |n| counted(n.into(), "worker"));
+        rows.push(Row { name: "capacity", does: at, ms: plan.executed_step_ms() });
+    } else {
+        let steps: Vec<String> = staircase.workers.iter().map(|workers| count((*workers).into())).collect();
+        let does = format!("{} workers, {} each", steps.join(", "), seconds(staircase.step_ms));
+        rows.push(Row { name: "staircase", does, ms: staircase.step_ms * staircase.workers.len() as u64 });
+        if staircase.search {
+            let most = count(staircase.max_workers.into());
+            let does = format!("steps of {}, up to {most} workers", seconds(staircase.search_step_ms));
+            rows.push(Row { name: "search", does, ms: USUAL_SEARCH_STEPS * staircase.search_step_ms });
+        }
+    }
+    let soak = load.stability.map_or_else(
+        || format!("the pinned load, else {} of the knee", round(stability.knee_fraction)),
+        |n| counted(n.into(), "worker"),
+    );
+    rows.push(Row { name: "stability", does: soak, ms: plan.executed_stability_ms() });
+    rows
+}
+
+fn total_ms(rows: &[Row]) -> u64 {
+    rows.iter().map(|row| row.ms).sum()
+}
+
+/// Bisecting steps that a search takes in most cases.
+const USUAL_SEARCH_STEPS: u64 = 3;
+
+/// The workers of stability and of the capacity step, where they are known beforehand.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Load {
+    pub stability: Option<u32>,
+    pub capacity: Option<u32>,
 }
 
 fn seconds(ms: u64) -> String {

@@ -4,11 +4,11 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use plimsoll_domain::format::{NARROW, count, duration, latency, number};
+use plimsoll_domain::format::{ABSENT, NARROW, count, duration, latency, number};
 use plimsoll_domain::plan::Profile;
 use plimsoll_domain::report::{PhaseKind, Step, StepRole};
 
-use super::text::width;
+use super::text::counted;
 use crate::plan::profile_name;
 use crate::progress::{Event, Live, Observer};
 use crate::spec::RunSpec;
@@ -31,10 +31,14 @@ pub fn heading(spec: &RunSpec) -> String {
 pub struct Progress {
     bar: Option<ProgressBar>,
     last_line: Option<Instant>,
+    /// A phase that ended, whose last requests may still be followed to their end.
+    ended: Option<(PhaseKind, Duration, Instant)>,
     steps: Vec<Brief>,
     shapes: u32,
 }
 
+/// How long a finished phase's line waits for its last step's figures.
+const SETTLE: Duration = Duration::from_secs(1);
 /// A pause between two plain lines.
 const EVERY: Duration = Duration::from_secs(5);
 
@@ -43,15 +47,16 @@ impl Progress {
         let bar = terminal.then(|| {
             let bar = ProgressBar::with_draw_target(Some(1_000), ProgressDrawTarget::stderr());
             bar.set_style(
-                ProgressStyle::with_template("{bar:12} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar()),
+                ProgressStyle::with_template("{bar:7} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar()),
             );
             bar
         });
-        Self { bar, last_line: None, steps: Vec::new(), shapes: spec.plan.workload.requests }
+        Self { bar, last_line: None, ended: None, steps: Vec::new(), shapes: spec.plan.workload.requests }
     }
 
-    /// Takes the bar away.
-    pub fn finish(&self) {
+    /// Says what is left to say and takes the bar away.
+    pub fn finish(&mut self) {
+        self.settle(Duration::ZERO);
         match &self.bar {
             Some(bar) => bar.finish_and_clear(),
             None => self.line(""),
@@ -68,7 +73,15 @@ impl Progress {
         }
     }
 
+    /// The line of the phase that ended at least so long ago.
+    fn settle(&mut self, after: Duration) {
+        if let Some((phase, took, _)) = self.ended.take_if(|(_, _, at)| at.elapsed() >= after) {
+            self.line(&phase_line(phase, took, &self.steps, self.shapes));
+        }
+    }
+
     fn tick(&mut self, live: &Live) {
+        self.settle(SETTLE);
         match &self.bar {
             Some(bar) => {
                 bar.set_position((live.done.clamp(0.0, 1.0) * 1_000.0) as u64);
@@ -89,27 +102,28 @@ impl Observer for Progress {
             Event::PhaseStarted { .. } => {}
             Event::Tick(live) => self.tick(live),
             Event::StepFinished { phase, step } => self.steps.push(Brief::of(phase, step)),
-            Event::PhaseFinished { phase, took } => self.line(&phase_line(phase, took, &self.steps, self.shapes)),
+            Event::PhaseFinished { phase, took } => {
+                self.settle(Duration::ZERO);
+                self.ended = Some((phase, took, Instant::now()));
+            }
             Event::Found(finding) => self.line(&format!("  note: {}", finding.message)),
         }
     }
 }
 
-/// One line: phase, workers, time left, TPS, P50, P99, errors.
-pub fn live_line(live: &Live) -> String {
-    let ms = |value: Option<f64>| value.map_or_else(|| format!("–{NARROW}ms"), latency);
-    let line = format!(
-        "{:<9} {:>4} workers  {:>11} left  {} TPS  P50 {}  P99 {}  {} errors",
+/// One line: phase, workers, time left, TPS, P50, P99, errors. With the bar before it, it fits 80 columns.
+fn live_line(live: &Live) -> String {
+    let ms = |value: Option<f64>| value.map_or_else(|| format!("{ABSENT}{NARROW}ms"), latency);
+    format!(
+        "{} {}, {} left  {} TPS  P50 {}  P99 {}  {}",
         live.phase.name(),
-        count(live.workers.into()),
+        counted(live.workers.into(), "worker"),
         duration(live.left.as_secs_f64()),
-        live.tps.map_or_else(|| "–".to_owned(), number),
+        live.tps.map_or_else(|| ABSENT.to_owned(), number),
         ms(live.p50_ms),
         ms(live.p99_ms),
-        count(live.errors),
-    );
-    // Beside the bar only so much fits.
-    if width(&line) > 80 { line.replace("  ", " ") } else { line }
+        counted(live.errors, "error"),
+    )
 }
 
 /// What a phase's line needs of a step.
@@ -143,11 +157,10 @@ fn phase_line(phase: PhaseKind, took: Duration, steps: &[Brief], shapes: u32) ->
         PhaseKind::Smoke => {
             let single = own.iter().find(|step| step.role == StepRole::Single).and_then(|step| step.p50_ms);
             let alone = single.map_or_else(String::new, |ms| format!(", {} alone", latency(ms)));
-            let plural = if shapes == 1 { "" } else { "s" };
-            format!("1 worker, {} request shape{plural}{alone}", count(shapes.into()))
+            format!("1 worker, {}{alone}", counted(shapes.into(), "request shape"))
         }
         PhaseKind::WarmUp => {
-            format!("{} requests, kept apart", count(own.iter().map(|step| step.requests).sum()))
+            format!("{}, kept apart", counted(own.iter().map(|step| step.requests).sum(), "request"))
         }
         PhaseKind::Staircase => {
             let workers = own.iter().map(|step| step.workers);
@@ -156,12 +169,12 @@ fn phase_line(phase: PhaseKind, took: Duration, steps: &[Brief], shapes: u32) ->
                 _ => String::new(),
             };
             let bisected = own.iter().any(|step| step.role == StepRole::Bisect);
-            format!("{range}{} steps{}", own.len(), if bisected { ", knee bisected" } else { "" })
+            format!("{range}{}{}", counted(own.len() as u64, "step"), if bisected { ", knee bisected" } else { "" })
         }
         PhaseKind::Stability => own.first().map_or_else(String::new, |step| {
             let p99 = step.p99_ms.map_or_else(String::new, |ms| format!(", P99 {}", latency(ms)));
-            format!("{} workers{p99}", count(step.workers.into()))
+            format!("{}{p99}", counted(step.workers.into(), "worker"))
         }),
     };
-    format!("  ✓ {:<10} {:>12}   {told}", phase.name(), duration(took.as_secs_f64()))
+    format!("  ✓ {:<10} {:>10}   {told}", phase.name(), duration(took.as_secs_f64()))
 }

@@ -4,7 +4,7 @@ use plimsoll_domain::figures::{Figures, StepFigures};
 use plimsoll_domain::format::{ABSENT, NARROW, count, number, optional};
 use plimsoll_domain::percentile::MIN_FOR_P99;
 
-use super::text::{bar, per_cell, width};
+use super::text::{bar, per_cell, round, width};
 
 /// Cells of the longest bar.
 const CELLS: usize = 22;
@@ -17,7 +17,7 @@ pub(super) fn table(figures: &Figures) -> Vec<String> {
     let largest = figures.steps.iter().filter_map(|step| step.tps).fold(0.0, f64::max);
     let unit = per_cell(largest, CELLS);
     let knee = figures.capacity.map(|capacity| capacity.workers);
-    let scale = format!("█ = {} TPS", number(unit));
+    let scale = format!("█ = {} TPS", round(unit));
     let mut lines = vec![line("workers", "TPS", &scale, ["P50 ms", "P95 ms", "P99 ms", "errors"])];
     let mut marked = false;
     for step in &figures.steps {

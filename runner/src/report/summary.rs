@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::paint::Paint;
 use super::stairs;
-use super::text::{labelled, wrapped};
+use super::text::{counted, labelled, round, wrapped};
 
 /// What `run --json` prints.
 pub fn json(report: &Report, path: &Path) -> Value {
@@ -115,18 +115,20 @@ fn stability_text(stability: &StabilityFigures, report: &Report) -> String {
         _ => format!("P99 withheld ({} requests)", count(step.requests)),
     };
     let shown = |name: &str, ms: Option<f64>| ms.map_or_else(String::new, |ms| format!(", {name} {}", latency(ms)));
-    let rate = step.error_rate.map_or_else(
-        || "no request finished".to_owned(),
-        |rate| format!("{}{NARROW}% of {} requests failed", percent(rate), count(step.outcomes.finished())),
-    );
+    let finished = counted(step.outcomes.finished(), "request");
+    let rate = match (step.error_rate, step.outcomes.failed()) {
+        (None, _) => "no request finished".to_owned(),
+        (Some(_), 0) => format!("none of {finished} failed"),
+        (Some(rate), _) => format!("{}{NARROW}% of {finished} failed", percent(rate)),
+    };
     format!(
-        "{p99}{}{}{}{}; {} TPS at {} workers, {}, over {}; {rate}",
+        "{p99}{}{}{}{}; {} TPS at {}, {}, over {}; {rate}",
         shown("P95", step.p95_ms),
         shown("P50", step.p50_ms),
         shown("max", step.max_ms),
         shown("mean", step.mean_ms),
         optional(step.tps),
-        count(step.workers.into()),
+        counted(step.workers.into(), "worker"),
         choice(stability.load_choice, report),
         duration(step.measured_s),
     )
@@ -138,7 +140,7 @@ fn choice(choice: Option<LoadChoice>, report: &Report) -> String {
         Some(LoadChoice::Baseline) => "the baseline's load".to_owned(),
         Some(LoadChoice::Plan) => "as asked".to_owned(),
         Some(LoadChoice::OwnKnee) => {
-            format!("{} of the knee", number(report.plan.phases.stability.knee_fraction))
+            format!("{} of the knee", round(report.plan.phases.stability.knee_fraction))
         }
         None => "for a reason not kept".to_owned(),
     }

@@ -1,5 +1,7 @@
 //! Lines of 80 columns.
 
+use plimsoll_domain::format;
+
 /// What every line fits into.
 pub(super) const WIDTH: usize = 80;
 /// Where the text beside a label begins.
@@ -68,6 +70,17 @@ pub(super) fn per_cell(largest: f64, cells: usize) -> f64 {
     let decade = 10f64.powf(least.log10().floor());
     let steps = [1.0, 2.0, 4.0, 5.0, 8.0, 10.0];
     steps.iter().map(|step| step * decade).find(|unit| *unit >= least * (1.0 - 1e-9)).unwrap_or(10.0 * decade)
+}
+
+/// `1 worker`, `20 workers`.
+pub(super) fn counted(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", format::count(n), if n == 1 { "" } else { "s" })
+}
+
+/// A round figure without the zeros that three digits give it: `8`, `0.75`.
+pub(super) fn round(value: f64) -> String {
+    let text = format::number(value);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// Columns of a text without colour; every sign used here takes one.
