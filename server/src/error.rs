@@ -70,7 +70,7 @@ impl From<StoreError> for AppError {
                 let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer; try again");
                 Self(Problem { cause: Some(error.to_string()), ..problem.0 })
             }
-            StoreError::Database(_) | StoreError::Corrupt { .. } => Self::internal(error),
+            StoreError::Database(_) | StoreError::Migrate(_) | StoreError::Corrupt { .. } => Self::internal(error),
         }
     }
 }

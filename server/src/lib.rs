@@ -1,8 +1,13 @@
 //! The server: stores performance snapshots in Postgres, judges them against their baseline, and shows them.
 
+pub mod api;
 pub mod auth;
 pub mod charts;
+pub mod config;
 pub mod error;
+pub mod postgres;
+pub mod router;
+pub mod serve;
 pub mod state;
 pub mod store;
 pub mod tasks;

@@ -1,1 +1,94 @@
-fn main() {}
+//! `plimsoll-server`: parses, serves, reports.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use plimsoll_server::config::{Config, ConfigError};
+use plimsoll_server::postgres::default_data_dir;
+use plimsoll_server::serve::{Server, serve};
+use secrecy::SecretString;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+/// Keeps a performance snapshot of every release, compares it with its baseline, and shows both.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve the API and the pages.
+    Serve(Serve),
+}
+
+#[derive(Debug, clap::Args)]
+struct Serve {
+    /// Where to listen; port 0 takes a free one. Reading needs no token.
+    #[arg(long, value_name = "ADDR", env = "PLIMSOLL_LISTEN", default_value = "127.0.0.1:7420")]
+    listen: SocketAddr,
+    /// Folder for the upload token and the embedded Postgres [default: the platform's user data directory, or
+    /// /var/lib/plimsoll as root]
+    #[arg(long, value_name = "DIR", env = "PLIMSOLL_DATA_DIR")]
+    data_dir: Option<PathBuf>,
+    /// A Postgres to use instead of the embedded one.
+    #[arg(long, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
+    database_url: Option<SecretString>,
+    /// Tokens that may upload, beside the one in the data directory, separated by commas.
+    #[arg(long, value_name = "TOKEN", env = "PLIMSOLL_TOKENS", hide_env_values = true, value_delimiter = ',')]
+    tokens: Vec<SecretString>,
+    /// The address at which people reach the pages, when a proxy stands before them.
+    #[arg(long, value_name = "URL", env = "PLIMSOLL_PUBLIC_URL")]
+    public_url: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let Command::Serve(args) = Cli::parse().command;
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,sqlx=warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    if rustls::crypto::ring::default_provider().install_default().is_err() {
+        tracing::debug!("a TLS provider was installed already");
+    }
+    match run(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("plimsoll-server: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Serve) -> Result<(), Box<dyn std::error::Error>> {
+    let config = Config {
+        listen: args.listen,
+        data_dir: args.data_dir.or_else(default_data_dir).ok_or(ConfigError::NoDataDir)?,
+        database_url: args.database_url,
+        tokens: args.tokens,
+        public_url: args.public_url,
+        durable: true,
+    };
+    let runtime = tokio::runtime::Runtime::new()?;
+    let mut interrupt = runtime.block_on(async { signal(SignalKind::interrupt()) })?;
+    let mut terminate = runtime.block_on(async { signal(SignalKind::terminate()) })?;
+    let stop = async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    };
+    Ok(runtime.block_on(serve(config, announce, stop))?)
+}
+
+/// For people in the log; for programs on stdout.
+fn announce(server: &Server) {
+    tracing::info!(url = server.url(), token_file = %server.token_file().display(), "listening");
+    let mut stdout = std::io::stdout().lock();
+    if let Err(error) = writeln!(stdout, "listening on {}", server.url()).and_then(|()| stdout.flush()) {
+        tracing::warn!(%error, "stdout is closed");
+    }
+}

@@ -17,7 +17,7 @@ struct Inner {
     pool: Pool,
     tokens: Tokens,
     public_url: Option<String>,
-    uploads: Semaphore,
+    uploads: Arc<Semaphore>,
     computations: Semaphore,
 }
 
@@ -32,7 +32,7 @@ impl AppState {
             pool,
             tokens,
             public_url,
-            uploads: Semaphore::new(MAX_UPLOADS),
+            uploads: Arc::new(Semaphore::new(MAX_UPLOADS)),
             computations: Semaphore::new(cores),
         }))
     }
@@ -50,7 +50,7 @@ impl AppState {
     }
 
     /// Bounds the report bodies in memory.
-    pub(crate) fn uploads(&self) -> &Semaphore {
+    pub(crate) fn uploads(&self) -> &Arc<Semaphore> {
         &self.0.uploads
     }
 

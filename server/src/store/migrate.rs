@@ -1,14 +1,14 @@
 //! Migrations: append-only files in `migrations/`, compiled in.
 
-use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::migrate::Migrator;
 
 use super::{Pool, Result, StoreError};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("../migrations");
 
 /// Brings the schema up to date. Several servers may start at once: an advisory lock lets one through.
-pub async fn run(pool: &Pool) -> Result<(), MigrateError> {
-    MIGRATIONS.run(pool).await
+pub async fn run(pool: &Pool) -> Result<()> {
+    MIGRATIONS.run(pool).await.map_err(|e| StoreError::Migrate(e.to_string()))
 }
 
 /// Whether the database answers and has every migration that this program knows.
@@ -18,6 +18,6 @@ pub async fn is_current(pool: &Pool) -> Result<bool> {
     let applied = connection
         .list_applied_migrations(&MIGRATIONS.table_name)
         .await
-        .map_err(|e| StoreError::Corrupt { what: "list of migrations", why: e.to_string() })?;
+        .map_err(|e| StoreError::Migrate(e.to_string()))?;
     Ok(MIGRATIONS.iter().all(|known| applied.iter().any(|done| done.version == known.version)))
 }

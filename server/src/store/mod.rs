@@ -1,6 +1,7 @@
 //! The database. Nothing else in the server uses sqlx; every function takes an executor, and the caller owns the
 //! transaction.
 
+pub mod database;
 pub mod migrate;
 pub mod pages;
 pub mod projects;
@@ -33,6 +34,8 @@ pub enum StoreError {
     /// Postgres keeps no NUL character in a text.
     #[error("a text contains a NUL character")]
     NulInText,
+    #[error("the schema cannot be brought up to date: {0}")]
+    Migrate(String),
     #[error("the stored {what} cannot be read: {why}")]
     Corrupt { what: &'static str, why: String },
 }

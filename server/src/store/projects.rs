@@ -44,12 +44,16 @@ pub async fn ensure(executor: impl Executor<'_>, slug: &ProjectSlug) -> Result<(
     Ok(())
 }
 
-/// False when there is no such project.
-pub async fn set_policy(executor: impl Executor<'_>, slug: &ProjectSlug, policy: &Policy) -> Result<bool> {
-    let done = sqlx::query!("update projects set policy = $2 where slug = $1", slug.as_str(), Json(policy) as _)
-        .execute(executor)
-        .await?;
-    Ok(done.rows_affected() > 0)
+/// Sets the policy, of a new project too.
+pub async fn set_policy(executor: impl Executor<'_>, slug: &ProjectSlug, policy: &Policy) -> Result<()> {
+    sqlx::query!(
+        "insert into projects (slug, policy) values ($1, $2) on conflict (slug) do update set policy = excluded.policy",
+        slug.as_str(),
+        Json(policy) as _,
+    )
+    .execute(executor)
+    .await?;
+    Ok(())
 }
 
 /// All projects by name, with their newest snapshot.

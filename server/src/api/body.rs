@@ -1,0 +1,77 @@
+//! The body of an upload: plain or gzip, bounded as sent and as unpacked, and in how many are held at a time.
+
+use std::io::Read as _;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, FromRequest, Request};
+use axum::http::{HeaderMap, StatusCode, header};
+use flate2::read::MultiGzDecoder;
+use plimsoll_domain::report::MAX_BYTES;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::error::{AppError, Result};
+use crate::state::AppState;
+
+/// A body as it was sent.
+#[derive(Debug)]
+pub(super) struct ReportBody {
+    bytes: Bytes,
+    gzip: bool,
+    /// Goes with the body.
+    _held: OwnedSemaphorePermit,
+}
+
+/// An upload that finds as many others under way for this long is refused for now.
+const TURN_WITHIN: Duration = Duration::from_secs(10);
+
+impl ReportBody {
+    /// The JSON. Needs a processor for a while.
+    pub(super) fn json(&self) -> Result<std::borrow::Cow<'_, [u8]>> {
+        if !self.gzip {
+            return Ok((&self.bytes[..]).into());
+        }
+        let mut json = Vec::new();
+        let unpacked = MultiGzDecoder::new(&self.bytes[..]).take(MAX_BYTES as u64 + 1).read_to_end(&mut json);
+        unpacked.map_err(|e| AppError::bad_request(format!("the body is not whole gzip: {e}")))?;
+        if json.len() > MAX_BYTES { Err(too_large()) } else { Ok(json.into()) }
+    }
+}
+
+impl FromRequest<AppState> for ReportBody {
+    type Rejection = AppError;
+
+    async fn from_request(mut request: Request, state: &AppState) -> Result<Self> {
+        let gzip = is_gzip(request.headers())?;
+        check_type(request.headers())?;
+        let turn = tokio::time::timeout(TURN_WITHIN, state.uploads().clone().acquire_owned()).await;
+        let busy = |_| AppError::new(StatusCode::SERVICE_UNAVAILABLE, "too many uploads at a time; try again");
+        let held = turn.map_err(busy)?.map_err(AppError::internal)?;
+        DefaultBodyLimit::max(MAX_BYTES).apply(&mut request);
+        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| match rejection.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => too_large(),
+            status => AppError::new(status, rejection.body_text()),
+        })?;
+        Ok(Self { bytes, gzip, _held: held })
+    }
+}
+
+fn too_large() -> AppError {
+    AppError::new(StatusCode::PAYLOAD_TOO_LARGE, format!("a report has at most {MAX_BYTES} bytes"))
+}
+
+fn is_gzip(headers: &HeaderMap) -> Result<bool> {
+    match headers.get(header::CONTENT_ENCODING).map(|value| value.as_bytes()) {
+        None | Some(b"identity") => Ok(false),
+        Some(b"gzip") => Ok(true),
+        Some(_) => Err(AppError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send the report plain or with gzip")),
+    }
+}
+
+fn check_type(headers: &HeaderMap) -> Result<()> {
+    let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    match given.map(|given| given.split(';').next().unwrap_or_default().trim()) {
+        None | Some("application/json") => Ok(()),
+        Some(_) => Err(AppError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send the report as application/json")),
+    }
+}

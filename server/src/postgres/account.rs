@@ -1,0 +1,96 @@
+//! As whom Postgres runs: as we do, unless we are root, which it refuses.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{PostgresError, at};
+
+/// The user to drop to; `None` inside means to stay who we are.
+#[derive(Debug, Clone)]
+pub(super) struct Account(Option<User>);
+
+#[derive(Debug, Clone)]
+struct User {
+    name: &'static str,
+    uid: u32,
+    gid: u32,
+}
+
+impl Account {
+    pub(super) fn find() -> Result<Self, PostgresError> {
+        if !rustix::process::geteuid().is_root() {
+            return Ok(Self(None));
+        }
+        let user = ["postgres", "nobody"].into_iter().find_map(User::named).ok_or(PostgresError::NoAccount)?;
+        Ok(Self(Some(user)))
+    }
+
+    /// Whether files must be given away and folders on the way must be open.
+    pub(super) fn is_other(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Makes `command` run as this account, without our other groups.
+    pub(super) fn apply(&self, command: &mut Command) {
+        if let Some(user) = &self.0 {
+            command.uid(user.uid).gid(user.gid);
+        }
+    }
+
+    /// Gives a file or folder to this account.
+    pub(super) fn give(&self, path: &Path) -> Result<(), PostgresError> {
+        match &self.0 {
+            Some(user) => chown(path, Some(user.uid), Some(user.gid)).map_err(at(path)),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that the account may enter every folder above `dir`, which is absolute.
+    pub(super) fn check_way(&self, dir: &Path) -> Result<(), PostgresError> {
+        let Some(user) = &self.0 else { return Ok(()) };
+        match dir.ancestors().skip(1).find(|above| !user.may_enter(above)) {
+            Some(blocked) => {
+                Err(PostgresError::NotReachable { user: user.name.to_owned(), blocked: blocked.to_owned() })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl User {
+    fn named(name: &'static str) -> Option<Self> {
+        Some(Self { name, uid: id("-u", name)?, gid: id("-g", name)? })
+    }
+
+    fn may_enter(&self, dir: &Path) -> bool {
+        let Ok(facts) = fs::metadata(dir) else { return false };
+        let bit = match (facts.uid() == self.uid, facts.gid() == self.gid) {
+            (true, _) => 0o100,
+            (_, true) => 0o010,
+            _ => 0o001,
+        };
+        facts.mode() & bit != 0
+    }
+}
+
+fn id(which: &str, name: &str) -> Option<u32> {
+    let output = Command::new("id").args([which, name]).output().ok()?;
+    String::from_utf8(output.stdout).ok()?.trim().parse().ok()
+}
+
+/// The platform's folder for our data: `/var/lib/plimsoll` as root, else the user's.
+pub fn default_data_dir() -> Option<PathBuf> {
+    if rustix::process::geteuid().is_root() {
+        return Some("/var/lib/plimsoll".into());
+    }
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = set("HOME");
+    if cfg!(target_os = "macos") {
+        return Some(home?.join("Library/Application Support/plimsoll"));
+    }
+    let data = set("XDG_DATA_HOME").filter(|dir| dir.is_absolute()).or_else(|| Some(home?.join(".local/share")))?;
+    Some(data.join("plimsoll"))
+}

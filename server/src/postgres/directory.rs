@@ -1,0 +1,179 @@
+//! The cluster's folder: its one owner, its password, its first use, and what an owner that was killed left behind.
+//!
+//! `lock` (held while we run) · `password` · `data/` (Postgres' own) · `socket/` · `log`
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use secrecy::SecretString;
+
+use super::account::Account;
+use super::binaries::Binaries;
+use super::{PostgresError, USER, at, process};
+
+#[derive(Debug)]
+pub(super) struct Directory {
+    path: PathBuf,
+    /// Locked; the lock goes with the file, however we end.
+    _lock: File,
+}
+
+/// The log starts anew above this size.
+const MAX_LOG: u64 = 10 << 20;
+
+impl Directory {
+    /// Creates the folder if need be and becomes its owner.
+    pub(super) fn claim(path: &Path, account: &Account) -> Result<Self, PostgresError> {
+        // Another account must be able to pass through the folders that we make; what is secret has its own mode.
+        let mode = if account.is_other() { 0o711 } else { 0o700 };
+        DirBuilder::new().recursive(true).mode(mode).create(path).map_err(at(path))?;
+        let path = path.canonicalize().map_err(at(path))?;
+        account.check_way(&path)?;
+        let lock = lock(&path)?;
+        account.give(&path)?;
+        Ok(Self { path, _lock: lock })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn data(&self) -> PathBuf {
+        self.path.join("data")
+    }
+
+    pub(super) fn socket(&self) -> PathBuf {
+        self.path.join("socket")
+    }
+
+    /// The major version of Postgres that made the database; `None` before first use.
+    pub(super) fn version(&self) -> Result<Option<String>, PostgresError> {
+        let path = self.data().join("PG_VERSION");
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(text.trim().to_owned())),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(at(&path)(e)),
+        }
+    }
+
+    /// Runs `initdb` at first use. Returns the password.
+    pub(super) fn prepare(
+        &self,
+        binaries: &Binaries,
+        account: &Account,
+        durable: bool,
+    ) -> Result<SecretString, PostgresError> {
+        let file = self.path.join("password");
+        match self.version()? {
+            Some(found) if found != binaries.version => {
+                return Err(PostgresError::OtherVersion {
+                    dir: self.path.clone(),
+                    found,
+                    ours: binaries.version.clone(),
+                });
+            }
+            Some(_) if !file.exists() => return Err(PostgresError::NoPassword { dir: self.path.clone() }),
+            Some(_) => {}
+            None => self.init(binaries, account, &file, durable)?,
+        }
+        let socket = self.socket();
+        if !socket.exists() {
+            DirBuilder::new().mode(0o700).create(&socket).map_err(at(&socket))?;
+        }
+        account.give(&socket)?;
+        let password = fs::read_to_string(&file).map_err(at(&file))?;
+        Ok(SecretString::from(password.trim()))
+    }
+
+    /// Postgres recognises a pid file whose process is gone. Two cases are left to us: its process is an orphan of an
+    /// owner that was killed (we hold the lock, so nobody else wants it), or the pid now belongs to somebody else.
+    pub(super) fn end_orphan(&self) -> Result<(), PostgresError> {
+        let file = self.data().join("postmaster.pid");
+        let Ok(text) = fs::read_to_string(&file) else { return Ok(()) };
+        let Some(pid) = text.lines().next().and_then(|line| line.trim().parse::<u32>().ok()) else { return Ok(()) };
+        match process::command_line(pid) {
+            None => Ok(()),
+            Some(command) if command.contains(&*self.data().to_string_lossy()) => {
+                tracing::info!(pid, "ending the Postgres that an owner who was killed left behind");
+                process::end(pid)
+            }
+            Some(_) => fs::remove_file(&file).map_err(at(&file)),
+        }
+    }
+
+    /// Where Postgres writes what it has to say.
+    pub(super) fn log(&self) -> Result<File, PostgresError> {
+        let path = self.path.join("log");
+        if fs::metadata(&path).is_ok_and(|facts| facts.len() > MAX_LOG) {
+            fs::remove_file(&path).map_err(at(&path))?;
+        }
+        OpenOptions::new().create(true).append(true).read(true).mode(0o600).open(&path).map_err(at(&path))
+    }
+
+    /// Into a folder beside, so that `data` exists only when it is whole.
+    fn init(
+        &self,
+        binaries: &Binaries,
+        account: &Account,
+        password: &Path,
+        durable: bool,
+    ) -> Result<(), PostgresError> {
+        if !password.exists() {
+            let mut bytes = [0; 32];
+            getrandom::fill(&mut bytes).map_err(PostgresError::Random)?;
+            let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            let mut file =
+                OpenOptions::new().write(true).create_new(true).mode(0o600).open(password).map_err(at(password))?;
+            writeln!(file, "{text}").map_err(at(password))?;
+        }
+        account.give(password)?;
+        let fresh = self.path.join("data.new");
+        if fresh.exists() {
+            fs::remove_dir_all(&fresh).map_err(at(&fresh))?;
+        }
+        let mut command = process::tied(&binaries.program("initdb"));
+        command.arg("-D").arg(&fresh).arg("-U").arg(USER).arg("--pwfile").arg(password);
+        command.args(["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"]);
+        if !durable {
+            command.arg("--no-sync");
+        }
+        account.apply(&mut command);
+        run(command.current_dir(&self.path))?;
+        let data = self.data();
+        fs::rename(&fresh, &data).map_err(at(&data))
+    }
+}
+
+fn run(command: &mut Command) -> Result<(), PostgresError> {
+    let failed = |why| PostgresError::Command { what: "initdb", why };
+    let output = command.stdin(Stdio::null()).output().map_err(|e| failed(e.to_string()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(failed(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim())))
+}
+
+/// The lock file also says who holds it.
+fn lock(dir: &Path) -> Result<File, PostgresError> {
+    let path = dir.join("lock");
+    let mut options = OpenOptions::new();
+    let mut file =
+        options.create(true).read(true).write(true).truncate(false).mode(0o600).open(&path).map_err(at(&path))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut text = String::new();
+            let owner = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
+            return Err(PostgresError::InUse { dir: dir.to_owned(), owner });
+        }
+        Err(TryLockError::Error(e)) => return Err(at(&path)(e)),
+    }
+    file.set_len(0)
+        .and_then(|()| file.rewind())
+        .and_then(|()| writeln!(file, "{}", std::process::id()))
+        .map_err(at(&path))?;
+    Ok(file)
+}

@@ -1,0 +1,148 @@
+//! The embedded database: a real Postgres of our own in a data directory, started with the server and ended with it.
+//!
+//! One owner per directory, by file lock. It listens on a free loopback port and on a socket in a private directory;
+//! the password is random and stays in the directory. On Linux with `setpriv` the kernel ends Postgres when its owner
+//! dies, even by SIGKILL. Elsewhere an orphan runs on until the next start on the same directory, which ends it first.
+//! Everything here blocks: call it from a thread that may.
+
+mod account;
+mod binaries;
+mod directory;
+mod process;
+pub mod scratch;
+
+pub use account::default_data_dir;
+
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use secrecy::{ExposeSecret as _, SecretString};
+
+use account::Account;
+use binaries::Binaries;
+use directory::Directory;
+use process::{Failed, Postmaster};
+
+/// Why there is no database.
+#[derive(Debug, thiserror::Error)]
+pub enum PostgresError {
+    #[error(
+        "no Postgres found. Install it:\n  Debian, Ubuntu: apt-get install postgresql\n  Fedora: dnf install \
+         postgresql-server\n  macOS: brew install postgresql@17\nor name the folder of its binaries in PG_BIN, or use a \
+         database of yours by DATABASE_URL"
+    )]
+    NoBinaries,
+    #[error("PG_BIN is {0}, but there is no `initdb` and `postgres` in it")]
+    BadPgBin(PathBuf),
+    #[error("the database in {dir} is in use by another plimsoll{}: stop it, or choose another data directory",
+        owner.map(|pid| format!(" (process {pid})")).unwrap_or_default())]
+    InUse { dir: PathBuf, owner: Option<u32> },
+    #[error(
+        "Postgres refuses to run as root, and there is no user `postgres` or `nobody` to run it as: start plimsoll as an \
+         ordinary user, or use a database of yours by DATABASE_URL"
+    )]
+    NoAccount,
+    #[error(
+        "the user `{user}`, as which Postgres runs because it refuses root, may not enter {blocked}: choose a data \
+         directory outside it, for example --data-dir /var/lib/plimsoll"
+    )]
+    NotReachable { user: String, blocked: PathBuf },
+    #[error(
+        "{dir} holds a database of Postgres {found}, but the Postgres found is {ours}: install {found}, or set PG_BIN"
+    )]
+    OtherVersion { dir: PathBuf, found: String, ours: String },
+    #[error("{dir} holds a database but not its password file: put it back, or remove the folder to start anew")]
+    NoPassword { dir: PathBuf },
+    #[error("{what} failed: {why}")]
+    Command { what: &'static str, why: String },
+    #[error("{path}: {source}")]
+    File { path: PathBuf, source: io::Error },
+    #[error("no random numbers: {0}")]
+    Random(getrandom::Error),
+}
+
+/// How to run it.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Created when absent.
+    pub dir: PathBuf,
+    /// False gives up safety against a crash of the host for speed: for tests.
+    pub durable: bool,
+}
+
+/// A running Postgres. Dropping it stops it.
+#[derive(Debug)]
+pub struct Cluster {
+    // Stopped before the directory's lock is let go.
+    postmaster: Postmaster,
+    directory: Directory,
+    port: u16,
+    password: SecretString,
+}
+
+/// The database user, a superuser of this cluster.
+const USER: &str = "plimsoll";
+/// A port found free may be taken a moment later.
+const PORT_TRIES: u32 = 5;
+
+impl Cluster {
+    /// Starts Postgres on the directory, after `initdb` at first use. Returns when it accepts connections.
+    pub fn start(options: &Options) -> Result<Self, PostgresError> {
+        let account = Account::find()?;
+        let directory = Directory::claim(&options.dir, &account)?;
+        let binaries = Binaries::find(directory.version()?.as_deref())?;
+        let password = directory.prepare(&binaries, &account, options.durable)?;
+        directory.end_orphan()?;
+        let mut tries = 0;
+        loop {
+            let port = free_port()?;
+            tries += 1;
+            match Postmaster::start(&binaries, &account, &directory, port, options.durable) {
+                Ok(postmaster) => return Ok(Self { postmaster, directory, port, password }),
+                Err(Failed::PortTaken) if tries < PORT_TRIES => {}
+                Err(Failed::PortTaken) => {
+                    return Err(PostgresError::Command { what: "postgres", why: "no free port".to_owned() });
+                }
+                Err(Failed::Other(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// The address of one of its databases.
+    pub fn url(&self, database: &str) -> SecretString {
+        format!("postgres://{USER}:{}@127.0.0.1:{}/{database}", self.password.expose_secret(), self.port).into()
+    }
+
+    pub fn dir(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Process id of the postmaster; `None` once it has ended.
+    pub fn pid(&self) -> Option<u32> {
+        self.postmaster.pid()
+    }
+
+    /// Ends it: sessions are cut and the data are written out (a "fast" shutdown). Also what dropping does.
+    pub fn stop(&self) {
+        self.postmaster.stop(Duration::from_secs(10));
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn free_port() -> Result<u16, PostgresError> {
+    let at = |source| PostgresError::File { path: "127.0.0.1".into(), source };
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(at)?;
+    Ok(listener.local_addr().map_err(at)?.port())
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> PostgresError {
+    let path = path.to_owned();
+    move |source| PostgresError::File { path, source }
+}

@@ -1,0 +1,41 @@
+//! All routes, and what holds for every request: a request id, limits in time and size, one form of error.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::from_fn;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
+use tower_http::set_header::SetResponseHeaderLayer;
+use tower_http::timeout::TimeoutLayer;
+use tower_http::trace::TraceLayer;
+
+use crate::state::AppState;
+use crate::{api, error, web};
+
+/// A request that takes longer is given up.
+const WITHIN: Duration = Duration::from_secs(60);
+
+/// The whole application.
+pub fn router(state: AppState) -> Router {
+    let request_id = HeaderName::from_static("x-request-id");
+    Router::new()
+        .merge(api::routes())
+        .merge(web::routes())
+        .with_state(state)
+        // From the inside out.
+        .layer(CatchPanicLayer::custom(error::panicked))
+        .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, WITHIN))
+        .layer(from_fn(error::problems))
+        .layer(SetResponseHeaderLayer::if_not_present(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        ))
+        .layer(CompressionLayer::new())
+        .layer(PropagateRequestIdLayer::new(request_id.clone()))
+        // Failures are logged where they are handled, in `error`.
+        .layer(TraceLayer::new_for_http().on_failure(()))
+        .layer(SetRequestIdLayer::new(request_id, MakeRequestUuid))
+}

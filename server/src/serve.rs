@@ -1,0 +1,169 @@
+//! Starting and stopping the whole server, for the program and for whoever embeds it.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use secrecy::SecretString;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::auth::{self, TokenFileError, Tokens};
+use crate::config::{Config, ConfigError};
+use crate::postgres::{Cluster, Options, PostgresError};
+use crate::router::router;
+use crate::state::AppState;
+use crate::store::{self, Pool, StoreError};
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Postgres(#[from] PostgresError),
+    #[error("the database: {0}")]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Token(#[from] TokenFileError),
+    #[error("the data directory {path}: {source}")]
+    DataDir { path: PathBuf, source: io::Error },
+    #[error("listening on {at}: {source}")]
+    Listen { at: SocketAddr, source: io::Error },
+    #[error("serving: {0}")]
+    Serve(io::Error),
+    #[error("a task of ours failed: {0}")]
+    Task(#[from] tokio::task::JoinError),
+}
+
+/// A server that runs. Stop it with [`stop`](Self::stop); dropping it cuts requests off and ends the embedded Postgres.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    token: SecretString,
+    token_file: PathBuf,
+    pool: Pool,
+    end: Option<oneshot::Sender<()>>,
+    served: JoinHandle<io::Result<()>>,
+    /// Last: ends after everything that uses it.
+    cluster: Option<Cluster>,
+}
+
+/// Database connections of one server.
+const CONNECTIONS: u32 = 16;
+/// Requests under way have this long when the server stops.
+const DRAIN_WITHIN: Duration = Duration::from_secs(10);
+
+impl Server {
+    /// Opens the database (the embedded one without a URL), brings the schema up to date, and listens.
+    pub async fn start(config: Config) -> Result<Self, ServeError> {
+        config.check()?;
+        make_data_dir(&config.data_dir)?;
+        let (url, cluster) = match &config.database_url {
+            Some(url) => (url.clone(), None),
+            None => {
+                let (url, cluster) = embedded(&config).await?;
+                (url, Some(cluster))
+            }
+        };
+        let pool = store::database::open(&url, CONNECTIONS).await?;
+        store::migrate::run(&pool).await?;
+        let (token, token_file) = auth::ensure(&pool, &config.data_dir).await?;
+
+        let failed = |source| ServeError::Listen { at: config.listen, source };
+        let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let public_url = config.public_url.map(|url| url.trim_end_matches('/').to_owned());
+        let state = AppState::new(pool.clone(), Tokens::new(&config.tokens), public_url);
+        let (end, ended) = oneshot::channel::<()>();
+        let served = tokio::spawn(async move {
+            let ended = async { drop(ended.await) };
+            axum::serve(listener, router(state)).with_graceful_shutdown(ended).await
+        });
+        Ok(Self { address, token, token_file, pool, end: Some(end), served, cluster })
+    }
+
+    /// The address it really listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// A token that may upload.
+    pub fn token(&self) -> &SecretString {
+        &self.token
+    }
+
+    /// Where the token lies.
+    pub fn token_file(&self) -> &Path {
+        &self.token_file
+    }
+
+    /// The embedded Postgres, if it is one.
+    pub fn cluster(&self) -> Option<&Cluster> {
+        self.cluster.as_ref()
+    }
+
+    /// Lets the requests under way finish, up to a bound, then ends everything.
+    pub async fn stop(mut self) -> Result<(), ServeError> {
+        drop(self.end.take());
+        let drained = tokio::time::timeout(DRAIN_WITHIN, &mut self.served).await;
+        if drained.is_err() {
+            tracing::warn!("requests were still under way and are cut off");
+            self.served.abort();
+        }
+        let closed = tokio::time::timeout(DRAIN_WITHIN, self.pool.close()).await;
+        let cluster = self.cluster.take();
+        tokio::task::spawn_blocking(move || drop(cluster)).await?;
+        if closed.is_err() {
+            tracing::warn!("database connections were still in use");
+        }
+        match drained {
+            Ok(served) => served?.map_err(ServeError::Serve),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.served.abort();
+    }
+}
+
+/// Runs a server until `shutdown` resolves. `started` is told when it listens.
+pub async fn serve(
+    config: Config,
+    started: impl FnOnce(&Server),
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let server = Server::start(config).await?;
+    started(&server);
+    shutdown.await;
+    tracing::info!("stopping");
+    server.stop().await
+}
+
+/// The name of our database in the embedded Postgres.
+const DATABASE: &str = "plimsoll";
+
+async fn embedded(config: &Config) -> Result<(SecretString, Cluster), ServeError> {
+    let options = Options { dir: config.data_dir.join("postgres"), durable: config.durable };
+    let cluster = tokio::task::spawn_blocking(move || Cluster::start(&options)).await??;
+    tracing::info!(dir = %cluster.dir().display(), pid = cluster.pid(), "Postgres runs");
+    store::database::create(&cluster.url("postgres"), DATABASE).await?;
+    Ok((cluster.url(DATABASE), cluster))
+}
+
+/// As root the user of Postgres must be able to pass; what is secret has its own mode.
+fn make_data_dir(path: &Path) -> Result<(), ServeError> {
+    let mode = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
+    let made = std::fs::DirBuilder::new().recursive(true).mode(mode).create(path);
+    made.map_err(|source| ServeError::DataDir { path: path.to_owned(), source })
+}
