@@ -70,7 +70,7 @@ impl Chart {
             let id = format!("{}-{class}", self.id);
             let _ = write!(
                 out,
-                "<svg class=\"{class}\" viewBox=\"{}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\">\
+                "<svg class=\"drawn {class}\" viewBox=\"{}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\">\
                  <title id=\"{id}-t\">{title}</title><desc id=\"{id}-d\">{description}</desc>{}</svg>",
                 drawing.view_box, drawing.body
             );

@@ -142,7 +142,7 @@ fn tone(metric: &MetricComparison) -> Option<Tone> {
 
 fn fixed(drawing: &Drawing, height: f64, attributes: &str) -> String {
     format!(
-        "<svg class=\"chart fixed\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"{}\" {attributes}>{}</svg>",
+        "<svg class=\"drawn fixed\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"{}\" {attributes}>{}</svg>",
         drawing.view_box, drawing.body
     )
 }

@@ -34,7 +34,7 @@ pub fn spark(values: &[Option<f64>], tone: Tone, says: &str) -> String {
         }
     });
     format!(
-        "<svg class=\"chart fixed\" width=\"{WIDTH}\" height=\"{HEIGHT}\" viewBox=\"{}\" role=\"img\" aria-label=\"{}\">{}</svg>",
+        "<svg class=\"drawn fixed\" width=\"{WIDTH}\" height=\"{HEIGHT}\" viewBox=\"{}\" role=\"img\" aria-label=\"{}\">{}</svg>",
         drawing.view_box,
         escaped(says),
         drawing.body
