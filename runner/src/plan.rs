@@ -9,6 +9,8 @@ mod section;
 mod service;
 mod source;
 pub mod template;
+#[cfg(test)]
+mod tests;
 mod values;
 mod workload;
 

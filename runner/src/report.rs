@@ -6,4 +6,6 @@ pub mod plan;
 pub mod progress;
 mod stairs;
 pub mod summary;
+#[cfg(test)]
+mod tests;
 mod text;

@@ -94,6 +94,9 @@ impl<'s> Section<'s> {
             };
             let error = self.source.error(field.key_span, place);
             return Err(error.hint(match nearest(&field.key, keys) {
+                Some(near) if matches!(field.value, DeValue::Table(_)) && self.name.is_empty() => {
+                    format!("did you mean [{near}]?")
+                }
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("known here: {}", keys.join(", ")),
             }));
@@ -102,10 +105,15 @@ impl<'s> Section<'s> {
     }
 }
 
-/// The key that was probably meant.
+/// The key that was probably meant: a slip or two away, or beginning alike.
 pub(super) fn nearest<'k>(given: &str, keys: &[&'k str]) -> Option<&'k str> {
     let given = given.to_ascii_lowercase().replace('-', "_");
-    let scored = keys.iter().map(|key| (strsim::jaro_winkler(&given, key), *key));
+    let score = |key: &str| {
+        let slips = strsim::osa_distance(&given, key);
+        let close = slips <= (key.len() / 4).max(1) && slips < key.len();
+        strsim::jaro_winkler(&given, key) + if close { 1.0 } else { 0.0 }
+    };
+    let scored = keys.iter().map(|key| (score(key), *key));
     scored.filter(|(score, _)| *score > 0.75).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, key)| key)
 }
 

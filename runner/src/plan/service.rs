@@ -90,10 +90,10 @@ fn target(section: &Section, flag: Option<&str>) -> Result<Url, PlanError> {
 
 /// Reads an address to which load may be sent. The error completes a sentence that begins with the value's name.
 fn address(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| match text.contains("://") {
-        true => format!("is no address: {error}"),
-        false => "needs a scheme: http:// or https://".to_owned(),
-    })?;
+    if !text.contains("://") {
+        return Err("needs a scheme: http:// or https://".to_owned());
+    }
+    let url = Url::parse(text).map_err(|error| format!("is no address: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("has the scheme `{}`; plimsoll speaks http and https", url.scheme()));
     }

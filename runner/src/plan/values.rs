@@ -22,9 +22,9 @@ impl Field<'_> {
 
     /// A share such as `"5%"` as a fraction.
     pub(super) fn percent(&self) -> Result<f64, PlanError> {
-        let text = self.string().map_err(|error| error.hint("write \"10%\""))?;
+        let text = self.string().map_err(|error| error.hint("write a percentage in quotes, for example \"5%\""))?;
         number_with("%", text).filter(|value| *value <= 100.0).map(|value| value / 100.0).ok_or_else(|| {
-            self.error(format!("must be a percentage from 0 to 100, not {text:?}")).hint("write \"10%\"")
+            self.error(format!("must be a percentage from 0 to 100, not {text:?}")).hint("for example \"5%\"")
         })
     }
 

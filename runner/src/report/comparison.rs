@@ -7,33 +7,42 @@ use plimsoll_domain::format::{self, ABSENT, NARROW, number};
 
 use super::paint::Paint;
 use super::summary::findings;
-use super::text::{table, wrapped};
+use super::text::{WIDTH, bullet, round, table, width, wrapped};
 
 pub fn text(comparison: &Comparison, paint: Paint) -> String {
     let verdict = comparison.verdict;
     let provisional = if comparison.provisional { " (provisional)" } else { "" };
     let heading = format!("{} {}{provisional}", verdict.mark(), verdict.word().to_uppercase());
     let mut out = format!("{}\n\n{}", paint.verdict(verdict, &heading), wrapped(&comparison.sentence));
-    for (title, gated) in [("gated", true), ("observed", false)] {
-        let rows: Vec<&MetricComparison> = comparison.metrics.iter().filter(|metric| metric.gated == gated).collect();
-        if rows.is_empty() {
-            continue;
-        }
-        let lines = metrics(title, comparison, &rows, gated);
+    let (gated, observed): (Vec<_>, Vec<_>) = comparison.metrics.iter().partition(|metric| metric.gated);
+    if !gated.is_empty() {
+        let lines = fitting(|names| metrics("gated", comparison, &gated, names));
         let _ = write!(out, "\n{}\n", paint.bold(&lines[0]));
-        for (line, metric) in lines[1..].iter().zip(&rows) {
-            let trend = if gated { metric.trend() } else { None };
-            let _ = writeln!(out, "{}", paint.trend(trend, line));
+        for (line, metric) in lines[1..].iter().zip(&gated) {
+            let _ = writeln!(out, "{}", paint.trend(metric.trend(), line));
         }
-        out += &notes(&rows);
+        out += &notes(&gated, &comparison.sentence);
+    }
+    if !observed.is_empty() {
+        let lines = fitting(|names| metrics("observed", comparison, &observed, names));
+        let _ = write!(out, "\n{}\n{}\n", paint.bold(&lines[0]), lines[1..].join("\n"));
     }
     let found = findings(&comparison.findings);
     if found.is_empty() { out } else { format!("{out}\n{found}") }
 }
 
-fn metrics(title: &str, comparison: &Comparison, rows: &[&MetricComparison], gated: bool) -> Vec<String> {
+/// The table with the widest names of revisions and gaps that fit.
+fn fitting(rows: impl Fn(usize) -> Vec<Vec<String>>) -> Vec<String> {
+    let tries = [(12, 2), (8, 2), (12, 1), (8, 1)];
+    let tables = tries.iter().map(|(names, gap)| table(&rows(*names), *gap));
+    let fits = |lines: &Vec<String>| lines.iter().all(|line| width(line) <= WIDTH);
+    tables.clone().find(fits).or_else(|| tables.last()).unwrap_or_default()
+}
+
+fn metrics(title: &str, comparison: &Comparison, rows: &[&MetricComparison], names: usize) -> Vec<Vec<String>> {
+    let gated = rows.iter().any(|metric| metric.gated);
     let baseline = comparison.baseline.as_ref().map_or(ABSENT, |side| &side.revision);
-    let (baseline, candidate) = (short(baseline), short(&comparison.candidate.revision));
+    let (baseline, candidate) = (short(baseline, names), short(&comparison.candidate.revision, names));
     let mut cells =
         vec![vec![title.to_owned(), baseline, candidate, "change".into(), String::new(), "interval".into()]];
     if gated {
@@ -49,26 +58,31 @@ fn metrics(title: &str, comparison: &Comparison, rows: &[&MetricComparison], gat
             interval(metric),
         ];
         if gated {
-            row.push(change(metric, metric.threshold));
+            row.push(allowed(metric));
         }
         cells.push(row);
     }
-    // The word stands to the left below the change's heading, as part of it.
-    let widest = cells.iter().map(|row| row[4].chars().count()).max().unwrap_or(0);
+    // The word stands to the left, beside the change it is about.
+    let widest = cells.iter().map(|row| width(&row[4])).max().unwrap_or(0);
     for row in &mut cells {
         row[4] = format!("{:<widest$}", row[4]);
     }
-    table(&cells)
+    cells
 }
 
-/// Why a figure is missing or undecided, below the table.
-fn notes(rows: &[&MetricComparison]) -> String {
-    let noted = rows.iter().filter_map(|metric| Some((metric.name, metric.note.as_ref()?)));
-    noted.map(|(name, note)| indented(&format!("{}: {note}", words(name)))).collect()
-}
-
-fn indented(text: &str) -> String {
-    super::text::labelled("  –", text).replacen("  –         ", "  – ", 1)
+/// Why a figure is missing or undecided, each reason once, unless the sentence has said it.
+fn notes(rows: &[&MetricComparison], sentence: &str) -> String {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    let said = sentence.to_lowercase();
+    for metric in rows {
+        let Some(note) = metric.note.as_deref().filter(|note| !said.contains(&note.to_lowercase())) else { continue };
+        match reasons.iter_mut().find(|(reason, _)| *reason == note) {
+            Some((_, names)) => names.push(words(metric.name)),
+            None => reasons.push((note, vec![words(metric.name)])),
+        }
+    }
+    let line = |(reason, names): &(&str, Vec<&str>)| bullet(&format!("{}: {reason}", names.join(", ")));
+    reasons.iter().map(line).collect()
 }
 
 fn name(metric: &MetricComparison, comparison: &Comparison) -> String {
@@ -102,6 +116,7 @@ fn figure(metric: &MetricComparison, value: Option<f64>) -> String {
     match (value, metric.unit) {
         (None, _) => ABSENT.to_owned(),
         (Some(value), Unit::Fraction) => format::percent(value),
+        (Some(value), Unit::Workers) => format::count(value.round().max(0.0) as u64),
         (Some(value), _) => number(value),
     }
 }
@@ -124,10 +139,18 @@ fn interval(metric: &MetricComparison) -> String {
     }
 }
 
+/// A threshold, which is a round figure: `+10 %`, `−5 %`, `+0.1 pp`.
+fn allowed(metric: &MetricComparison) -> String {
+    let Some(value) = metric.threshold else { return ABSENT.to_owned() };
+    let sign = if value < 0.0 { "−" } else { "+" };
+    let unit = if metric.unit == Unit::Fraction { "pp" } else { "%" };
+    format!("{sign}{}{NARROW}{unit}", round(value.abs() * 100.0))
+}
+
 /// A revision's name as a column's heading.
-fn short(revision: &str) -> String {
+fn short(revision: &str, names: usize) -> String {
     match revision.chars().count() {
-        0..=10 => revision.to_owned(),
-        _ => revision.chars().take(9).chain(['…']).collect(),
+        long if long > names => revision.chars().take(names - 1).chain(['…']).collect(),
+        _ => revision.to_owned(),
     }
 }

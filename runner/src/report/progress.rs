@@ -8,7 +8,7 @@ use plimsoll_domain::format::{ABSENT, NARROW, count, duration, latency, number};
 use plimsoll_domain::plan::Profile;
 use plimsoll_domain::report::{PhaseKind, Step, StepRole};
 
-use super::text::counted;
+use super::text::{WIDTH, counted, width};
 use crate::plan::profile_name;
 use crate::progress::{Event, Live, Observer};
 use crate::spec::RunSpec;
@@ -35,8 +35,12 @@ pub struct Progress {
     ended: Option<(PhaseKind, Duration, Instant)>,
     steps: Vec<Brief>,
     shapes: u32,
+    /// Whether a line was written.
+    spoke: bool,
 }
 
+/// Columns of the bar.
+const BAR: usize = 7;
 /// How long a finished phase's line waits for its last step's figures.
 const SETTLE: Duration = Duration::from_secs(1);
 /// A pause between two plain lines.
@@ -47,26 +51,27 @@ impl Progress {
         let bar = terminal.then(|| {
             let bar = ProgressBar::with_draw_target(Some(1_000), ProgressDrawTarget::stderr());
             bar.set_style(
-                ProgressStyle::with_template("{bar:7} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar()),
+                ProgressStyle::with_template(&format!("{{bar:{BAR}}} {{wide_msg}}"))
+                    .unwrap_or_else(|_| ProgressStyle::default_bar()),
             );
             bar
         });
-        Self { bar, last_line: None, ended: None, steps: Vec::new(), shapes: spec.plan.workload.requests }
+        Self { bar, last_line: None, ended: None, steps: Vec::new(), shapes: spec.plan.workload.requests, spoke: false }
     }
 
     /// Says what is left to say and takes the bar away.
     pub fn finish(&mut self) {
         self.settle(Duration::ZERO);
-        match &self.bar {
-            Some(bar) => bar.finish_and_clear(),
-            None => self.line(""),
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
         }
-        if self.bar.is_some() {
+        if self.spoke {
             self.line("");
         }
     }
 
-    fn line(&self, line: &str) {
+    fn line(&mut self, line: &str) {
+        self.spoke = true;
         match &self.bar {
             Some(bar) if !bar.is_finished() => bar.println(line),
             _ => drop(writeln!(std::io::stderr(), "{line}")),
@@ -111,19 +116,19 @@ impl Observer for Progress {
     }
 }
 
-/// One line: phase, workers, time left, TPS, P50, P99, errors. With the bar before it, it fits 80 columns.
-fn live_line(live: &Live) -> String {
+/// One line: phase, workers, time left, TPS, P50, P99, errors. Blanks give way where the bar leaves it little room.
+pub(super) fn live_line(live: &Live) -> String {
     let ms = |value: Option<f64>| value.map_or_else(|| format!("{ABSENT}{NARROW}ms"), latency);
-    format!(
-        "{} {}, {} left  {} TPS  P50 {}  P99 {}  {}",
-        live.phase.name(),
-        counted(live.workers.into(), "worker"),
-        duration(live.left.as_secs_f64()),
-        live.tps.map_or_else(|| ABSENT.to_owned(), number),
-        ms(live.p50_ms),
-        ms(live.p99_ms),
+    let workers = counted(live.workers.into(), "worker");
+    let parts = [
+        format!("{} {workers}, {} left", live.phase.name(), duration(live.left.as_secs_f64())),
+        format!("{} TPS", live.tps.map_or_else(|| ABSENT.to_owned(), number)),
+        format!("P50 {}", ms(live.p50_ms)),
+        format!("P99 {}", ms(live.p99_ms)),
         counted(live.errors, "error"),
-    )
+    ];
+    let roomy = parts.join("  ");
+    if width(&roomy) <= WIDTH - BAR - 1 { roomy } else { parts.join(" ") }
 }
 
 /// What a phase's line needs of a step.

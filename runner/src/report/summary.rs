@@ -82,9 +82,9 @@ pub fn sentence(report: &Report, figures: &Figures) -> String {
     let void = report.findings.iter().find(|finding| finding.severity == Severity::Voids);
     match (report.status, void) {
         (Status::Interrupted, _) => "Stopped before its end: what was measured until then is kept.".to_owned(),
-        (Status::Failed, Some(void)) => format!("The run failed before its end. {}", void.message),
+        (Status::Failed, Some(void)) => format!("The run failed before its end. {}", full(&void.message)),
         (Status::Failed, None) => "The run failed before its end: the service stopped answering.".to_owned(),
-        (Status::Complete, Some(void)) => format!("Not comparable. {}", void.message),
+        (Status::Complete, Some(void)) => format!("Not comparable. {}", full(&void.message)),
         (Status::Complete, None) => sentence::summary(figures),
     }
 }
@@ -198,7 +198,14 @@ pub fn findings(findings: &[Finding]) -> String {
                 Severity::Notice => "Note",
             };
             let advice = finding.advice.as_ref().map_or_else(String::new, |advice| format!(" → {advice}"));
-            labelled(label, &format!("{}{advice}", finding.message))
+            labelled(label, &format!("{}{advice}", full(&finding.message)))
         })
         .collect()
+}
+
+/// A message as a sentence of its own.
+fn full(message: &str) -> String {
+    let mut letters = message.trim_end_matches('.').chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).chain(['.']).collect()
 }

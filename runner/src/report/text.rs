@@ -17,6 +17,11 @@ pub(super) fn labelled(label: &str, text: &str) -> String {
     format!("{label:<LABEL$}{}", hanging(text, LABEL))
 }
 
+/// A note below a table.
+pub(super) fn bullet(text: &str) -> String {
+    format!("  – {}", hanging(text, 4))
+}
+
 /// Text whose lines after the first begin at `indent`; the first one's place is the caller's.
 fn hanging(text: &str, indent: usize) -> String {
     let mut out = String::new();
@@ -39,17 +44,17 @@ fn hanging(text: &str, indent: usize) -> String {
     out
 }
 
-/// Columns of a table: text in the first one to the left, figures in the others to the right, two blanks between.
-pub(super) fn table(rows: &[Vec<String>]) -> Vec<String> {
+/// Columns of a table: text in the first one to the left, figures in the others to the right, `gap` blanks between.
+pub(super) fn table(rows: &[Vec<String>], gap: usize) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest = |i: usize| rows.iter().filter_map(|row| row.get(i)).map(|cell| width(cell)).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(widest).collect();
     let line = |row: &Vec<String>| {
         let cells = row.iter().zip(&widths).enumerate().map(|(i, (cell, wide))| {
-            let gap = " ".repeat(wide - width(cell));
-            if i == 0 { format!("{cell}{gap}") } else { format!("{gap}{cell}") }
+            let fill = " ".repeat(wide - width(cell));
+            if i == 0 { format!("{cell}{fill}") } else { format!("{fill}{cell}") }
         });
-        format!("  {}", cells.collect::<Vec<_>>().join("  ")).trim_end().to_owned()
+        format!("  {}", cells.collect::<Vec<_>>().join(&" ".repeat(gap))).trim_end().to_owned()
     };
     rows.iter().map(line).collect()
 }
