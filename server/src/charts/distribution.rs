@@ -8,7 +8,7 @@ use super::axis::{Panel, short};
 use super::canvas::{Align, At, Canvas, Drawing, Mark, TEXT, draw, text_width};
 use super::figure::{Chart, DataTable, Datum, Size};
 use super::ink::{Ink, Stroke, Tone};
-use super::labels::spread;
+use super::labels::{Taken, spread};
 use super::scale::{Linear, Tail, latency_unit};
 
 /// One run's successes.
@@ -48,51 +48,127 @@ pub fn distribution(curves: &[Curve<'_>]) -> Option<Chart> {
     Some(Chart::drawn("distribution", title, description, Size::HALF, table, draw))
 }
 
+/// What all parts of one drawing share.
+struct Scene {
+    panel: Panel,
+    tail: Tail,
+    y: Linear,
+    unit: &'static str,
+    /// ms in one unit of the axis.
+    scale: f64,
+}
+
 fn drawing(curves: &[Curve<'_>], tail: &Tail, size: Size) -> Drawing {
     let narrow = size == Size::Narrow;
-    let (width, height) = (size.width(), if narrow { 300.0 } else { 500.0 });
+    let low = narrow || curves.len() == 1;
+    let (width, height) = (
+        size.width(),
+        if narrow {
+            300.0
+        } else if low {
+            280.0
+        } else {
+            500.0
+        },
+    );
     let (left, right) = if narrow { (44.0, width - 60.0) } else { (46.0, width - 86.0) };
-    let panel = Panel { left, right, top: 34.0, bottom: height - 28.0 };
-    let points =
-        |curve: &Curve<'_>| -> Vec<(f64, f64)> { tail.samples(120).filter_map(|q| Some((q, curve.ms(q)?))).collect() };
-    let all: Vec<Vec<(f64, f64)>> = curves.iter().map(points).collect();
+    let all: Vec<Vec<(f64, f64)>> =
+        curves.iter().map(|curve| tail.samples(120).filter_map(|q| Some((q, curve.ms(q)?))).collect()).collect();
     let most = all.iter().flatten().map(|p| p.1).fold(0.0, f64::max);
-    let (name, scale) = latency_unit(most);
-    let y = Linear::holding([most / scale], if narrow { 5 } else { 7 });
-    let at = |(q, ms): (f64, f64)| (panel.x(tail.at(q)), panel.y(y.at(ms / scale)));
-    draw(width, height, |canvas| {
-        let lines: Vec<Vec<At>> = all.iter().map(|line| line.iter().copied().map(at).collect()).collect();
+    let (unit, scale) = latency_unit(most);
+    let scene = Scene {
+        panel: Panel { left, right, top: 34.0, bottom: height - 28.0 },
+        tail: *tail,
+        y: Linear::holding([most / scale], if low { 5 } else { 7 }),
+        unit,
+        scale,
+    };
+    draw(width, height, |canvas| scene.draw(canvas, curves, &all, narrow))
+}
+
+impl Scene {
+    fn at(&self, (q, ms): (f64, f64)) -> At {
+        (self.panel.x(self.tail.at(q)), self.panel.y(self.y.at(ms / self.scale)))
+    }
+
+    fn draw(&self, canvas: &mut Canvas<'_>, curves: &[Curve<'_>], all: &[Vec<(f64, f64)>], narrow: bool) {
+        let panel = &self.panel;
+        let lines: Vec<Vec<At>> = all.iter().map(|line| line.iter().map(|p| self.at(*p)).collect()).collect();
         if let ([_, candidate], [below, above]) = (curves, &lines[..]) {
-            let worse = candidate.tone == Tone::Worse;
             let both = below.len().min(above.len());
             let outline: Vec<At> = above[..both].iter().chain(below[..both].iter().rev()).copied().collect();
-            canvas.area(&outline, if worse { Ink::Forbidden } else { Ink::Band });
+            canvas.area(&outline, if candidate.tone == Tone::Worse { Ink::Forbidden } else { Ink::Band });
         }
-        panel.values(canvas, &y, &format!("latency, {name}"));
+        panel.values(canvas, &self.y, &format!("latency, {}", self.unit));
         for (curve, line) in curves.iter().zip(&lines) {
             canvas.path(line, curve.tone.ink(), Stroke::Solid, 2.0);
         }
-        for (i, curve) in curves.iter().enumerate() {
+        let mut taken = Taken::default();
+        for (i, curve) in curves.iter().enumerate().rev() {
             // Labels stand outside the gap: below the lower line, above the upper one.
-            let upper = curves.len() == 1 || i == higher(curves);
-            percentiles(canvas, curve, upper, curves.len() == 1 || i == 1, scale, &panel, &at);
+            let above = curves.len() == 1 || i == higher(curves);
+            self.percentiles(canvas, curve, above, i + 1 == curves.len(), &mut taken);
         }
         if let [baseline, candidate] = curves {
-            gap(canvas, baseline, candidate, scale, &panel, &at);
+            self.gap(canvas, baseline, candidate, &mut taken);
         }
         let ends: Vec<f64> = lines.iter().map(|line| line.last().map_or(panel.bottom, |end| end.1)).collect();
         for (curve, y) in curves.iter().zip(spread(&ends, 16.0, panel.top, panel.bottom)) {
             if curves.len() > 1 {
                 let label = short(curve.label, if narrow { 7 } else { 11 });
-                match curve.tone {
-                    Tone::Baseline => canvas.text((panel.right + 7.0, y), Align::Start, Ink::Mute, &label),
-                    tone => canvas.bold((panel.right + 7.0, y), Align::Start, tone.text(), &label),
-                }
+                write(canvas, (panel.right + 7.0, y), Align::Start, curve.tone, &label);
             }
         }
-        let ticks: Vec<_> = tail.ticks().into_iter().map(|(q, label)| (tail.at(q), label.to_owned())).collect();
+        let ticks: Vec<_> =
+            self.tail.ticks().into_iter().map(|(q, label)| (self.tail.at(q), label.to_owned())).collect();
         panel.foot(canvas, &ticks, "%");
-    })
+    }
+
+    /// Marks with their figures; a figure that would cover another is left out, P95 first.
+    fn percentiles(&self, canvas: &mut Canvas<'_>, curve: &Curve<'_>, above: bool, named: bool, taken: &mut Taken) {
+        for (q, name) in [(0.99, "P99"), (0.50, "P50"), (0.95, "P95")] {
+            let Some(ms) = curve.ms(q) else { continue };
+            let (x, y) = self.at((q, ms));
+            let mark = if curve.tone == Tone::Baseline { Mark::Square } else { Mark::Disc };
+            canvas.anchored(None, format!("{}, {name}: {}", curve.label, format::latency(ms)), |canvas| {
+                canvas.mark((x, y), mark, 4.0, curve.tone.ink());
+            });
+            let figure = format::number(ms / self.scale);
+            let text = if named { format!("{name} {figure}") } else { figure };
+            let room = text_width(&text, TEXT) * if curve.tone == Tone::Baseline { 1.0 } else { 1.08 };
+            // P50 stands on the axis: its label goes inwards and below, where the rising line leaves room.
+            let (x, align) = match above && q > 0.50 {
+                true => ((x - 2.0).max(self.panel.left + room + 4.0), Align::End),
+                false => (if q == 0.50 { x + 9.0 } else { x + 3.0 }, Align::Start),
+            };
+            let y = if above && q > 0.50 { y - 13.0 } else { y + 17.0 };
+            let y = y.clamp(self.panel.top - 8.0, self.panel.bottom - 8.0);
+            let from = if align == Align::End { x - room } else { x };
+            if taken.takes(from, from + room, y) {
+                write(canvas, (x, y), align, curve.tone, &text);
+            }
+        }
+    }
+
+    /// The difference at P99, where it has room for its label.
+    fn gap(&self, canvas: &mut Canvas<'_>, baseline: &Curve<'_>, candidate: &Curve<'_>, taken: &mut Taken) {
+        let (Some(old), Some(new)) = (baseline.ms(0.99), candidate.ms(0.99)) else { return };
+        let ((x, from), (_, to)) = (self.at((0.99, old)), self.at((0.99, new)));
+        if (from - to).abs() < 40.0 {
+            return;
+        }
+        let (top, bottom) = (from.min(to) + 8.0, from.max(to) - 8.0);
+        canvas.line((x, top), (x, bottom), Ink::Mute, Stroke::Rule, 1.0);
+        let sign = if new > old { "+" } else { "−" };
+        let text = format!("{sign}{}{}{}", format::number((new - old).abs() / self.scale), format::NARROW, self.unit);
+        let room = text_width(&text, TEXT) * 1.08;
+        let fits = x + 8.0 + room < self.panel.right;
+        let (from, align) = if fits { (x + 8.0, Align::Start) } else { (x - 8.0 - room, Align::End) };
+        let y = (top + bottom) / 2.0;
+        if taken.takes(from, from + room, y) {
+            canvas.bold((if fits { from } else { x - 8.0 }, y), align, Ink::Text, &text);
+        }
+    }
 }
 
 /// Which of two curves lies higher at the highest percentile that both have.
@@ -102,68 +178,11 @@ fn higher(curves: &[Curve<'_>]) -> usize {
     usize::from(ms.get(1) >= ms.first())
 }
 
-fn percentiles(
-    canvas: &mut Canvas<'_>,
-    curve: &Curve<'_>,
-    above: bool,
-    named: bool,
-    scale: f64,
-    panel: &Panel,
-    at: &impl Fn((f64, f64)) -> At,
-) {
-    for (q, name) in [(0.50, "P50"), (0.95, "P95"), (0.99, "P99")] {
-        let Some(ms) = curve.ms(q) else { continue };
-        let (x, y) = at((q, ms));
-        let mark = if curve.tone == Tone::Baseline { Mark::Square } else { Mark::Disc };
-        canvas.anchored(None, format!("{}, {name}: {}", curve.label, format::latency(ms)), |canvas| {
-            canvas.mark((x, y), mark, 4.0, curve.tone.ink());
-        });
-        let figure = format::number(ms / scale);
-        let text = if named { format!("{name} {figure}") } else { figure };
-        // P50 stands on the axis: its label goes inwards.
-        let (x, align) = match q == 0.50 {
-            true => (x + 9.0, Align::Start),
-            false if above => (x - 2.0, Align::End),
-            false => (x + 3.0, Align::Start),
-        };
-        let y = if above && q > 0.50 {
-            y - 13.0
-        } else if above {
-            y - 12.0
-        } else {
-            y + 17.0
-        };
-        let y = y.clamp(panel.top - 8.0, panel.bottom - 8.0);
-        let x = if align == Align::End { x.max(panel.left + text_width(&text, TEXT) + 4.0) } else { x };
-        match curve.tone {
-            Tone::Baseline => canvas.text((x, y), align, Ink::Mute, &text),
-            tone => canvas.bold((x, y), align, tone.text(), &text),
-        }
+fn write(canvas: &mut Canvas<'_>, at: At, align: Align, tone: Tone, text: &str) {
+    match tone {
+        Tone::Baseline => canvas.text(at, align, Ink::Mute, text),
+        tone => canvas.bold(at, align, tone.text(), text),
     }
-}
-
-/// The difference at P99, where it has room for its label.
-fn gap(
-    canvas: &mut Canvas<'_>,
-    baseline: &Curve<'_>,
-    candidate: &Curve<'_>,
-    scale: f64,
-    panel: &Panel,
-    at: &impl Fn((f64, f64)) -> At,
-) {
-    let (Some(old), Some(new)) = (baseline.ms(0.99), candidate.ms(0.99)) else { return };
-    let ((x, from), (_, to)) = (at((0.99, old)), at((0.99, new)));
-    if (from - to).abs() < 44.0 {
-        return;
-    }
-    let (top, bottom) = (from.min(to) + 8.0, from.max(to) - 8.0);
-    canvas.line((x, top), (x, bottom), Ink::Mute, Stroke::Rule, 1.0);
-    let sign = if new > old { "+" } else { "−" };
-    let unit = if scale > 1.0 { "s" } else { "ms" };
-    let text = format!("{sign}{}{}{unit}", format::number((new - old).abs() / scale), format::NARROW);
-    let fits = x + 8.0 + text_width(&text, TEXT) < panel.right;
-    let (x, align) = if fits { (x + 8.0, Align::Start) } else { (x - 8.0, Align::End) };
-    canvas.bold((x, (top + bottom) / 2.0), align, Ink::Text, &text);
 }
 
 fn table(curves: &[Curve<'_>], tail: &Tail) -> DataTable {

@@ -24,7 +24,7 @@ impl Size {
         match self {
             Self::Narrow => 340.0,
             Self::Wide => 560.0,
-            Self::Full => 960.0,
+            Self::Full => 1_040.0,
         }
     }
 

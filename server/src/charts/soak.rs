@@ -83,13 +83,13 @@ struct Scene<'a> {
 impl Scene<'_> {
     fn draw(&self, size: Size) -> Drawing {
         let narrow = size == Size::Narrow;
-        let (width, height) = (size.width(), if narrow { 250.0 } else { 330.0 });
+        let (width, height) = (size.width(), if narrow { 250.0 } else { 280.0 });
         let (left, right) = if narrow { (44.0, width - 74.0) } else { (46.0, width - 86.0) };
         let panel = Panel { left, right, top: 34.0, bottom: height - 28.0 };
         let all = self.slices.iter().flat_map(|s| [s.p50_ms, s.p99_ms]).chain([self.figures.p99_ms]).flatten();
         let most = all.fold(0.0, f64::max);
         let (name, scale) = latency_unit(most);
-        let y = Linear::holding([most / scale], if narrow { 4 } else { 6 });
+        let y = Linear::holding([most / scale], 4);
         let total_s = self.step.duration_ms as f64 / 1_000.0;
         let x = |s: f64| panel.x((s / total_s.max(1e-9)).clamp(0.0, 1.0));
         draw(width, height, |canvas| {

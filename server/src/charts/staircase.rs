@@ -118,6 +118,9 @@ fn tps_line(run: &Stairs<'_>) -> Line {
     }
 }
 
+/// The upper panel leaves room for the ideal line to leave the measured one, and for labels.
+const HEADROOM: f64 = 1.15;
+
 /// All that one drawing needs.
 struct Scene<'a> {
     runs: &'a [Stairs<'a>],
@@ -131,7 +134,16 @@ struct Scene<'a> {
 impl Scene<'_> {
     fn draw(&self, size: Size) -> Drawing {
         let narrow = size == Size::Narrow;
-        let (width, height) = (size.width(), if narrow { 440.0 } else { 500.0 });
+        let (width, height) = (
+            size.width(),
+            if narrow {
+                440.0
+            } else if self.two() {
+                500.0
+            } else {
+                590.0
+            },
+        );
         let (left, right) = if narrow { (44.0, width - 74.0) } else { (46.0, width - 100.0) };
         let middle = height * 0.5;
         let upper = Panel { left, right, top: 34.0, bottom: middle };
@@ -139,7 +151,7 @@ impl Scene<'_> {
         draw(width, height, |canvas| {
             let run = self.runs[self.runs.len() - 1];
             let capacity = run.figures.capacity.filter(|_| run.tone == Tone::Plain);
-            let values = self.tps.iter().flat_map(|line| line.points.iter().map(|p| p.1));
+            let values = self.tps.iter().flat_map(|line| line.points.iter().map(|p| p.1 * HEADROOM));
             let y = Linear::holding(values, if narrow { 5 } else { 6 });
             if let Some(capacity) = capacity {
                 self.saturation(canvas, &upper, &lower, &capacity);

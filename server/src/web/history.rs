@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use askama::Template;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
-use plimsoll_domain::comparison::{Comparison, Metric, Verdict};
+use plimsoll_domain::comparison::{Comparison, Metric, MetricVerdict, Verdict};
 use plimsoll_domain::format;
 use plimsoll_domain::ids::{ProjectSlug, RunId};
 use serde::Deserialize;
 
-use super::view::{Here, Link, Look, Page, Phrase, VerdictWord, day, judged_href, render, snapshot_href};
+use super::view::{Here, Link, Look, Page, Phrase, VerdictWord, day, judged_href, render, sentence, snapshot_href};
 use crate::charts::{Chart, Datum, History, Release, Standing, history};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
@@ -122,7 +122,7 @@ impl HistoryPage {
             say: say(newest),
             facts: facts(newest, rows, judged),
             testbeds: testbeds(series, filter),
-            chart_heading: chart_heading(rows),
+            chart_heading: chart_heading(rows, judged),
             chart,
             baselines: choices(rows, 1),
             candidates: choices(rows, 0),
@@ -278,14 +278,23 @@ fn standing(row: &SnapshotRow) -> Standing {
     }
 }
 
-/// What is seen: where it got worse last.
-fn chart_heading(rows: &[SnapshotRow]) -> String {
-    match rows.iter().position(|row| row.verdict == Verdict::Regressed) {
-        Some(0) => format!("{} regressed", rows[0].label),
-        Some(i) => format!("Last regression at {}, {} snapshots ago", rows[i].label, i),
-        None if rows.len() < 2 => "The first snapshot".to_owned(),
-        None => "No regression in what is shown".to_owned(),
-    }
+/// What is seen: what got worse last, and where.
+fn chart_heading(rows: &[SnapshotRow], judged: &HashMap<RunId, Comparison>) -> String {
+    let Some(worst) = rows.iter().find(|row| row.verdict == Verdict::Regressed) else {
+        return if rows.len() < 2 { "The first snapshot" } else { "No regression in what is shown" }.to_owned();
+    };
+    let metrics = judged.get(&worst.run_id).map_or(&[][..], |comparison| &comparison.metrics);
+    let moved: Vec<&str> = metrics
+        .iter()
+        .filter(|metric| metric.verdict == MetricVerdict::Regressed)
+        .map(|metric| match metric.name {
+            Metric::Capacity => "capacity fell",
+            Metric::ErrorRate => "errors rose",
+            _ => "P99 rose",
+        })
+        .collect();
+    let what = if moved.is_empty() { "regressed".to_owned() } else { moved.join(" and ") };
+    sentence(&format!("{what} at {}", worst.label)).trim_end_matches('.').to_owned()
 }
 
 fn table_lead(rows: &[SnapshotRow]) -> String {

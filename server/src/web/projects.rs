@@ -1,12 +1,15 @@
 //! All projects, one row each.
 
+use std::collections::HashMap;
+
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use plimsoll_domain::comparison::Verdict;
 use plimsoll_domain::format;
+use plimsoll_domain::ids::RunId;
 
-use super::view::{Drawn, Here, Look, Page, VerdictWord, day, render, snapshot_href};
+use super::view::{Drawn, Here, Look, Page, Phrase, VerdictWord, day, judged_href, render, snapshot_href};
 use crate::charts::{Datum, spark};
 use crate::error::Result;
 use crate::state::AppState;
@@ -18,7 +21,7 @@ use crate::store::snapshots::SnapshotRow;
 #[template(path = "projects.html")]
 struct Projects {
     page: Page,
-    say: String,
+    say: Phrase,
     rows: Vec<Row>,
     /// Whether any project has a course to draw.
     sparks: bool,
@@ -47,21 +50,27 @@ struct Newest {
 pub(super) async fn page(State(state): State<AppState>) -> Result<Response> {
     let mut overviews = projects::list(state.pool()).await?;
     let courses = pages::courses(state.pool()).await?;
+    let newest: Vec<RunId> = overviews.iter().filter_map(|o| Some(o.latest.as_ref()?.run_id)).collect();
+    let judged: HashMap<RunId, String> = pages::judged(state.pool(), &newest)
+        .await?
+        .into_iter()
+        .filter_map(|(run_id, comparison)| Some((run_id, judged_href(&comparison)?)))
+        .collect();
     overviews.sort_by_key(|overview| overview.latest.as_ref().map_or(u8::MAX, |row| urgency(row.verdict)));
-    let rows: Vec<Row> = overviews.iter().map(|overview| Row::new(overview, &courses)).collect();
+    let rows: Vec<Row> = overviews.iter().map(|overview| Row::new(overview, &courses, &judged)).collect();
     let look = overviews.iter().filter_map(|o| o.latest.as_ref()).map(|row| Look::of(row.verdict)).next();
     let regressed = overviews.iter().filter(|o| verdict(o) == Some(Verdict::Regressed)).count();
     let title = if regressed > 0 { format!("Projects: {regressed} regressed") } else { "Projects".to_owned() };
     Ok(render(&Projects {
         page: Page::new(title, look.unwrap_or(Look::Plain), None, Here::Projects),
-        say: say(&overviews, regressed),
+        say: Phrase::figures(&say(&overviews, regressed)),
         sparks: courses.iter().any(|course| course.p99_ms.len() > 1),
         rows,
     }))
 }
 
 impl Row {
-    fn new(overview: &Overview, courses: &[Course]) -> Self {
+    fn new(overview: &Overview, courses: &[Course], judged: &HashMap<RunId, String>) -> Self {
         let count = match overview.snapshots {
             1 => "1 snapshot".to_owned(),
             n => format!("{} snapshots", format::count(n.unsigned_abs())),
@@ -71,13 +80,13 @@ impl Row {
             project: overview.slug.to_string(),
             count,
             hit: verdict(overview) == Some(Verdict::Regressed),
-            newest: overview.latest.as_ref().map(|row| Newest::new(row, course)),
+            newest: overview.latest.as_ref().map(|row| Newest::new(row, course, judged.get(&row.run_id))),
         }
     }
 }
 
 impl Newest {
-    fn new(row: &SnapshotRow, course: Option<&Course>) -> Self {
+    fn new(row: &SnapshotRow, course: Option<&Course>, judged: Option<&String>) -> Self {
         let tone = match row.verdict {
             Verdict::Pass => Look::Plain.tone(),
             verdict => Look::of(verdict).tone(),
@@ -91,7 +100,10 @@ impl Newest {
             href: snapshot_href(&row.project, row.run_id),
             label: row.label.clone(),
             day: day(row.started_at),
-            verdict: VerdictWord { verdict: row.verdict, href: Some(snapshot_href(&row.project, row.run_id)) },
+            verdict: VerdictWord {
+                verdict: row.verdict,
+                href: Some(judged.cloned().unwrap_or_else(|| snapshot_href(&row.project, row.run_id))),
+            },
             p99: Datum::of(row.p99_ms, format::number, "not measured, or withheld for too few requests"),
             workers: row.stability_workers,
             p99_course: drawn(course.map(|c| &c.p99_ms), "P99"),

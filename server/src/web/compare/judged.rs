@@ -41,10 +41,10 @@ pub(super) fn facts(comparison: &Comparison, base: &Report, cand: &Report) -> Ve
     facts.push(is(
         "Policy",
         format!(
-            "P99 may rise by {}{NARROW}%, capacity fall by {}{NARROW}%, the error rate rise by {}{NARROW}percentage points",
-            format::percent(policy.p99_increase),
-            format::percent(policy.capacity_decrease),
-            format::percent(policy.error_rate_points)
+            "P99 {}, capacity {}, error rate {} allowed",
+            format::allowed(policy.p99_increase),
+            format::allowed(-policy.capacity_decrease),
+            format::allowed_points(policy.error_rate_points)
         ),
     ));
     let requests = |report: &Report| Figures::of(report).stability.map(|soak| format::count(soak.step.requests));

@@ -165,7 +165,7 @@ pub(super) fn name(metric: Metric) -> &'static str {
         Metric::ErrorRate => "Error rate",
         Metric::P50 => "P50",
         Metric::P95 => "P95",
-        Metric::Max => "Longest latency",
+        Metric::Max => "Maximum",
         Metric::Tps => "TPS",
         Metric::Knee => "Knee",
         Metric::SingleLatency => "One request alone",

@@ -41,14 +41,11 @@ fn carries(of: &Snapshot) -> String {
         false => format!("{tps}, reached at {at}; 95{NARROW}% of it from the knee, {}.", workers(capacity.workers)),
     };
     let limit = of.report.plan.phases.staircase.max_error_rate;
+    let allowed = format::allowed(limit).trim_start_matches('+').to_owned();
     let past = of.figures.steps.iter().filter(|step| step.error_rate.is_some_and(|rate| rate > limit)).count();
     let errors = match past {
-        0 => format!("No step had more than {}{NARROW}% errors.", format::percent(limit)),
-        n => format!(
-            "{n} of {} steps had more than {}{NARROW}% errors and do not count.",
-            of.figures.steps.len(),
-            format::percent(limit)
-        ),
+        0 => format!("No step had more than {allowed} errors."),
+        n => format!("{n} of {} steps had more than {allowed} errors and do not count.", of.figures.steps.len()),
     };
     let side = of.comparison.as_ref().and_then(|c| c.baseline.as_ref());
     let before = of.baseline.as_ref().and_then(|figures| figures.capacity).zip(side);
