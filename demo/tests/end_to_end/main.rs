@@ -1,0 +1,10 @@
+//! The real programs against each other: sample service, runner, server, browser. Tolerances, no exact counts.
+//!
+//! The tests take turns, since each measures: see [`support::turn`].
+
+mod browser;
+mod demo;
+mod plateaus;
+mod support;
+mod tail;
+mod warm_up;

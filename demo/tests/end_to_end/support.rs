@@ -1,0 +1,90 @@
+//! What the tests share: their turn, the parts as processes, the runner's answers.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use plimsoll_demo::service::Parameters;
+use serde_json::Value;
+
+/// The program under test, which is also each of its parts.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_plimsoll-demo");
+
+/// Waits until no other test measures.
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    // A test that failed is no reason for others to fail.
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A part that serves; it ends when this is dropped, or with the test however that ends.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    process: Child,
+    /// What it said first: its address.
+    pub address: String,
+}
+
+impl Serving {
+    pub(crate) fn service(parameters: &Parameters) -> Self {
+        Self::start("service", parameters.to_args())
+    }
+
+    /// The server with a database of its own in this directory.
+    pub(crate) fn server(data_dir: &Path) -> Self {
+        let data_dir = format!("--data-dir={}", data_dir.display());
+        Self::start("server", [data_dir])
+    }
+
+    fn start(part: &str, args: impl IntoIterator<Item = String>) -> Self {
+        let mut process = Command::new(PROGRAM)
+            .args(["--lifeline", part])
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut address = String::new();
+        let stdout = process.stdout.take().expect("stdout is a pipe");
+        BufReader::new(stdout).read_line(&mut address).expect("stdout is text");
+        assert!(address.starts_with("http://"), "the {part} did not say its address but {address:?}");
+        Self { process, address: address.trim().to_owned() }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        let _ = self.process.wait();
+    }
+}
+
+/// `plimsoll` with these arguments.
+pub(crate) fn plimsoll<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = S>) -> Output {
+    Command::new(PROGRAM).arg("runner").args(args).stdin(Stdio::null()).output().expect("the program starts")
+}
+
+/// `plimsoll run` with this plan against this service, which must succeed: its JSON document.
+pub(crate) fn measure(service: &Serving, plan: &str) -> Value {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("plimsoll.toml"), plan).expect("the plan is written");
+    let args = ["run".to_owned(), "--json".to_owned(), format!("--url={}", service.address)];
+    let files = [("plan", "plimsoll.toml"), ("output", "report.json")];
+    let files = files.map(|(flag, name)| format!("--{flag}={}", path(name).display()));
+    let output = plimsoll(args.into_iter().chain(files));
+    let said = || String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{}\n{}\n{}", output.status, String::from_utf8_lossy(&output.stdout), said());
+    serde_json::from_slice(&output.stdout).expect("stdout is one JSON document")
+}
+
+/// A figure of a document, by its JSON pointer.
+pub(crate) fn figure(document: &Value, pointer: &str) -> f64 {
+    document.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {pointer} in {document:#}"))
+}
+
+/// Whether `is` lies within the fraction `by` of `wanted`.
+pub(crate) fn near(is: f64, wanted: f64, by: f64) -> bool {
+    (is / wanted - 1.0).abs() <= by
+}
