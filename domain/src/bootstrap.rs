@@ -45,20 +45,27 @@ impl Latencies {
     /// `slices` in order of time, each `slice_ms` long.
     pub fn new(slices: &[Histogram], slice_ms: u64) -> Self {
         let together = slices.len().div_ceil(MOST_SLICES).max(1);
-        let groups: Vec<Histogram> = slices.chunks(together).map(Histogram::merged).collect();
-        let values: Vec<u64> = Histogram::merged(&groups).bins().map(|(value, _)| value).collect();
-        let mut below = vec![0u32; values.len() * groups.len()];
-        for (column, group) in groups.iter().enumerate() {
-            let mut bins = group.bins().peekable();
-            let mut sum = 0u32;
-            for (row, value) in values.iter().enumerate() {
-                while let Some((_, count)) = bins.next_if(|(bin, _)| bin <= value) {
-                    sum = sum.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
-                }
-                below[row * groups.len() + column] = sum;
-            }
+        let columns = slices.len().div_ceil(together);
+        // Value, column, count.
+        let mut bins: Vec<(u64, u32, u32)> = Vec::new();
+        for (i, slice) in slices.iter().enumerate() {
+            let column = (i / together) as u32;
+            bins.extend(slice.bins().map(|(value, count)| (value, column, u32::try_from(count).unwrap_or(u32::MAX))));
         }
-        Self { slice_s: (slice_ms * together as u64) as f64 / 1_000.0, slices: groups.len(), values, below }
+        // A stable sort merges the rising runs that the slices are.
+        bins.sort_by_key(|(value, ..)| *value);
+        let mut values: Vec<u64> = Vec::new();
+        let mut below: Vec<u32> = Vec::new();
+        let mut sums = vec![0u32; columns];
+        for same in bins.chunk_by(|a, b| a.0 == b.0) {
+            for (_, column, count) in same {
+                let sum = &mut sums[*column as usize];
+                *sum = sum.saturating_add(*count);
+            }
+            values.push(same[0].0);
+            below.extend_from_slice(&sums);
+        }
+        Self { slice_s: (slice_ms * together as u64) as f64 / 1_000.0, slices: columns, values, below }
     }
 
     /// The spread of the quantile `q`; `None` with too few slices.
@@ -66,7 +73,7 @@ impl Latencies {
         if self.slices < FEWEST_SLICES || self.values.is_empty() {
             return None;
         }
-        let at = self.row_of(q, &vec![1; self.slices]);
+        let at = self.row_of(q, &vec![1; self.slices], self.values.len() / 2);
         // What a slice adds to the quantile's error: its requests above the quantile beyond their share.
         let influence: Vec<f64> = self
             .row(at)
@@ -75,17 +82,40 @@ impl Latencies {
             .map(|(below, all)| f64::from(*below) - q * f64::from(*all))
             .collect();
         let blocks = Blocks::fitting(&influence, self.slice_s);
-        blocks.spread(|weights| (self.values[self.row_of(q, weights)] as f64).ln())
+        blocks.spread(|weights| (self.values[self.row_of(q, weights, at)] as f64).ln())
     }
 
     /// The bin that holds the quantile when each slice counts `weights` times, by the same rank as a histogram's.
-    fn row_of(&self, q: f64, weights: &[u32]) -> usize {
+    /// `near` is where to look first: resamples land close to the run's own quantile.
+    fn row_of(&self, q: f64, weights: &[u32], near: usize) -> usize {
         let at_or_below = |row: usize| -> u64 {
             self.row(row).iter().zip(weights).map(|(below, weight)| u64::from(*below) * u64::from(*weight)).sum()
         };
         let last = self.values.len() - 1;
         let rank = ((q * at_or_below(last) as f64).ceil() as u64).max(1);
         let (mut low, mut high) = (0, last);
+        let mut reach = 4;
+        if at_or_below(near) >= rank {
+            high = near;
+            while high > reach && low == 0 {
+                if at_or_below(high - reach) >= rank {
+                    high -= reach
+                } else {
+                    low = high - reach + 1
+                }
+                reach *= 2;
+            }
+        } else {
+            low = near + 1;
+            while low + reach < last && high == last {
+                if at_or_below(low + reach) >= rank {
+                    high = low + reach
+                } else {
+                    low += reach + 1
+                }
+                reach *= 2;
+            }
+        }
         while low < high {
             let middle = low + (high - low) / 2;
             if at_or_below(middle) >= rank { high = middle } else { low = middle + 1 }
@@ -218,6 +248,22 @@ mod tests {
             .unwrap();
         assert_eq!((white.block_s, white.blocks), (1.0, 60));
         assert!(waves.block_s >= 2.0 && waves.variance > 2.0 * white.variance, "{waves:?} {white:?}");
+    }
+
+    #[test]
+    fn a_weighted_quantile_is_that_of_the_merged_histogram() {
+        let slices = slices(3, 12, 40, |i| 1.0 + i as f64 / 4.0);
+        let latencies = Latencies::new(&slices, 1_000);
+        for weights in [[1u32; 12], [0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0], [3, 0, 1, 0, 2, 0, 1, 0, 0, 4, 0, 1]] {
+            let copies = slices.iter().zip(weights).flat_map(|(slice, n)| std::iter::repeat_n(slice, n as usize));
+            let merged = Histogram::merged(copies);
+            for q in [0.001, 0.01, 0.5, 0.95, 0.99, 1.0] {
+                for near in [0, latencies.values.len() / 2, latencies.values.len() - 1] {
+                    let found = latencies.values[latencies.row_of(q, &weights, near)] as f64 / 1_000.0;
+                    assert_eq!(Some(found), merged.quantile_ms(q), "{q} {weights:?} {near}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -119,8 +119,12 @@ impl Histogram {
             return Err(format!("an encoded histogram of {} bytes is larger than {MAX_ENCODED}", bytes.len()));
         }
         let plain = plain(bytes)?;
-        let read: hdrhistogram::Histogram<u64> =
+        let mut read: hdrhistogram::Histogram<u64> =
             HdrReader::new().deserialize(&mut &plain[..]).map_err(|e| format!("not an HdrHistogram: {e:?}"))?;
+        if read.low() == 1 && read.sigfig() == 3 && read.max() <= HIGHEST_US {
+            read.auto(true);
+            return Ok(Self(read));
+        }
         let mut whole = Self::new();
         for bin in read.iter_recorded() {
             whole.record_n_us(bin.value_iterated_to(), bin.count_at_value());

@@ -20,6 +20,11 @@ pub struct Noise {
 pub const LATENCY_FLOOR: f64 = 0.02;
 /// No testbed is believed to be quieter than this for throughput.
 pub const THROUGHPUT_FLOOR: f64 = 0.005;
+/// Until a testbed's noise is learnt, runs of the same code may differ by this much on it for all that is known: a
+/// regression must then stand out of three times as much, or of three times σ if that is more.
+pub const LATENCY_UNLEARNT: f64 = 0.04;
+/// The same for throughput.
+pub const THROUGHPUT_UNLEARNT: f64 = 0.025;
 /// With fewer unchanged pairs than this a `regressed` is provisional.
 pub const ENOUGH_PAIRS: u32 = 10;
 

@@ -1,6 +1,6 @@
 //! One plain sentence above every table: what came out, with the numbers that decided it.
 
-use crate::comparison::{Comparison, Metric, MetricComparison, MetricVerdict, Trend, Unit, Verdict};
+use crate::comparison::{Better, Comparison, Metric, MetricComparison, MetricVerdict, Trend, Unit, Verdict};
 use crate::figures::{Figures, StepFigures};
 use crate::finding::Severity;
 use crate::format::{self, NARROW};
@@ -88,7 +88,15 @@ fn inconclusive(comparison: &Comparison) -> String {
     let mut sentences = Vec::new();
     if !noisy.is_empty() {
         let figures: Vec<String> = noisy.iter().filter_map(|metric| brief(metric, true)).collect();
-        sentences.push(format!("Too noisy to say: {}. Measure again, or for longer.", figures.join(", ")));
+        let figures = figures.join(", ");
+        sentences.push(if noisy.iter().all(|metric| past_threshold(metric)) {
+            format!(
+                "Past the threshold, but not by more than runs may differ while this testbed's noise is not learnt: \
+                 {figures}. Measure both revisions again."
+            )
+        } else {
+            format!("Too noisy to say: {figures}. Measure again, or for longer.")
+        });
     }
     let mut reasons: Vec<&str> = missing.iter().filter_map(|metric| metric.note.as_deref()).collect();
     reasons.dedup();
@@ -119,6 +127,15 @@ fn gated(comparison: &Comparison, verdict: MetricVerdict) -> impl Iterator<Item 
 
 fn baseline(comparison: &Comparison) -> &str {
     comparison.baseline.as_ref().map_or("its baseline", |side| &side.revision)
+}
+
+/// Worse for certain, and by more than is allowed: only the noise between runs leaves it open.
+fn past_threshold(metric: &MetricComparison) -> bool {
+    let past = metric.change.zip(metric.threshold).is_some_and(|(change, threshold)| match metric.better {
+        Better::Lower => change > threshold,
+        Better::Higher => change < threshold,
+    });
+    past && metric.trend() == Some(Trend::Worse)
 }
 
 /// `P99 at 48 workers rose from 261 ms to 402 ms (+54 %, interval +47 to +61 %; allowed +10 %)`.
@@ -212,3 +229,6 @@ fn lower(text: &str) -> String {
         _ => text.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,10 +42,10 @@ fn engine_cpu(_: &Report, steps: &[&Step]) -> Option<Finding> {
     Some(Finding::voids(
         "engine_cpu",
         format!(
-            "the load generator used {}{NARROW}% of a core from {from} on, limit {}{NARROW}%: latency then measures \
+            "the load generator used {} of a core from {from} on, limit {}: latency then measures \
              the generator",
-            format::percent(share),
-            format::percent(MAX_CPU)
+            whole(share),
+            whole(MAX_CPU)
         ),
         "Run it from a faster or a second host, or lower the load.",
     ))
@@ -53,8 +53,8 @@ fn engine_cpu(_: &Report, steps: &[&Step]) -> Option<Finding> {
 
 fn host_cpu(report: &Report, steps: &[&Step]) -> Option<Finding> {
     let (share, from) = past(steps, MAX_CPU, |step| step.generator.host_cpu)?;
-    let used = format!("{}{NARROW}% CPU from {from} on", format::percent(share));
-    let limit = format!("limit {}{NARROW}%", format::percent(MAX_CPU));
+    let used = format!("{} CPU from {from} on", whole(share));
+    let limit = format!("limit {}", whole(MAX_CPU));
     Some(if report.generator.shares_host {
         // The service is meant to fill its host; only its share of the cores is in doubt.
         Finding::notice("shared_host_cpu", format!("generator and service share one host, which used {used}"))
@@ -178,6 +178,13 @@ fn past(steps: &[&Step], limit: f64, value: impl Fn(&Step) -> Option<f64>) -> Op
     over.min_by_key(|step| step.workers).map(|step| (highest, workers(step)))
 }
 
+fn whole(share: f64) -> String {
+    format!("{:.0}{NARROW}%", share * 100.0)
+}
+
 fn workers(step: &Step) -> String {
     crate::sentence::workers(step.workers)
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,10 +5,12 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use super::measure::{Figure, Measured, Sample};
 use super::shift::{self, Shift};
 use crate::bootstrap::ENOUGH_BLOCKS;
-use crate::comparison::{Better, Metric, MetricComparison, MetricVerdict};
+use crate::comparison::{Better, Metric, MetricComparison, MetricVerdict, Unit};
 use crate::figures;
 use crate::format;
-use crate::noise::{ENOUGH_PAIRS, LATENCY_FLOOR, Noise, Sigma, THROUGHPUT_FLOOR};
+use crate::noise::{
+    ENOUGH_PAIRS, LATENCY_FLOOR, LATENCY_UNLEARNT, Noise, Sigma, THROUGHPUT_FLOOR, THROUGHPUT_UNLEARNT,
+};
 use crate::percentile::MIN_FOR_P99;
 use crate::policy::Policy;
 use crate::proportion::{self, Share, Z95};
@@ -152,8 +154,10 @@ impl Row {
         let ends = shift.interval().map(|end| sign * end);
         let (worse, worst) = (sign * shift.log, ends[0].max(ends[1]));
         let Some(sigma) = sigma(self.metric.name, noise) else { return };
-        let learnt = sigma.pairs >= ENOUGH_PAIRS || worse > 3.0 * sigma.value;
-        if worse > allowed && rejected && learnt {
+        // What is not learnt may be noisier than the floor.
+        let unlearnt = if self.metric.unit == Unit::Ms { LATENCY_UNLEARNT } else { THROUGHPUT_UNLEARNT };
+        let doubt = if sigma.pairs >= ENOUGH_PAIRS { 0.0 } else { 3.0 * sigma.value.max(unlearnt) };
+        if worse > allowed && rejected && worse > doubt {
             self.settle(MetricVerdict::Regressed);
         } else if worst < allowed {
             self.settle(MetricVerdict::Pass);
@@ -161,12 +165,17 @@ impl Row {
             self.settle(MetricVerdict::Inconclusive);
             if worse > allowed && rejected {
                 self.note(format!(
-                    "past the threshold, but within three times what runs may differ while that is not yet learnt ({}{}%)",
-                    format::percent(3.0 * sigma.value),
-                    format::NARROW
+                    "past the threshold, but within the {} that runs of the same code may differ by while the noise of \
+                     this testbed is not learnt",
+                    format::change((sign * doubt).exp_m1())
                 ));
             } else {
-                self.note("the interval holds both no regression and one past the threshold");
+                let cure = if shift.within > 0.5 {
+                    "it is wide by these runs' own variation: longer phases narrow it"
+                } else {
+                    "it is wide by how much runs differ on this testbed: more runs narrow it"
+                };
+                self.note(format!("the interval reaches past the threshold; {cure}"));
             }
         }
     }

@@ -12,6 +12,8 @@ pub(super) struct Shift {
     error: f64,
     /// Of the error's within-run part, by Welch and Satterthwaite; σ counts as known.
     freedom: f64,
+    /// The share of the variance that lies within the runs.
+    pub within: f64,
     /// The fewest blocks that any side's spread rests on, and their length.
     pub blocks: usize,
     pub block_s: f64,
@@ -37,6 +39,7 @@ impl Shift {
             log,
             error: variance.sqrt(),
             freedom: variance * variance / loose,
+            within: within / variance,
             blocks: fewest.blocks,
             block_s: fewest.block_s,
         })
