@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_domain::finding::Finding;
+use plimsoll_domain::outcome::ErrorKind;
 use plimsoll_domain::report::{PhaseKind, Step};
 
 /// Something happened. Events come in order, from one thread.
@@ -21,6 +22,11 @@ pub enum Event<'a> {
     PhaseFinished {
         phase: PhaseKind,
         took: Duration,
+    },
+    /// The first failure of its kind; the reason may quote the service's answer and belongs on the terminal only.
+    FirstFailure {
+        kind: ErrorKind,
+        reason: &'a str,
     },
     Found(&'a Finding),
 }

@@ -129,11 +129,11 @@ impl Driver {
                 // Whoever asked may have gone meanwhile; the next event tells.
                 let _ = self.end_running(self.clock.now()).await;
                 let steps = self.shared.recorder.borrow_mut().cut(self.clock.now());
-                for (id, step) in steps {
-                    let _ = self.events.send(Event::Final { id, step: Box::new(step) }).await;
+                for (id, record) in steps {
+                    let _ = self.events.send(Event::Final { id, record: Box::new(record) }).await;
                 }
                 self.unfinished = 0;
-                let _ = reply.send(self.shared.recorder.borrow().failures());
+                let _ = reply.send(());
             }
         }
     }
@@ -153,6 +153,10 @@ impl Driver {
         self.harvest(now).await?;
         if now >= self.next_tick {
             self.next_tick = now + SECOND;
+            let examples = self.shared.recorder.borrow_mut().take_examples();
+            for fault in examples {
+                self.tell(Event::Failed(fault)).await?;
+            }
             let recent = self.shared.recorder.borrow_mut().recent(now);
             self.tell(Event::Tick { recent, workers: self.shared.live.get() }).await?;
         }
@@ -252,8 +256,8 @@ impl Driver {
         }
         let steps = self.shared.recorder.borrow_mut().take_final(now);
         self.unfinished -= steps.len();
-        for (id, step) in steps {
-            self.tell(Event::Final { id, step: Box::new(step) }).await?;
+        for (id, record) in steps {
+            self.tell(Event::Final { id, record: Box::new(record) }).await?;
         }
         Ok(())
     }

@@ -1,18 +1,16 @@
 //! The handle to a load engine on its own thread.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_domain::outcome::ErrorKind;
 use plimsoll_domain::report::Step;
 use tokio::sync::{mpsc, oneshot};
 
 use super::clock::Clock;
 use super::connection::Transport;
 use super::driver;
-use super::recorder::{Failure, Recent, StepId};
-use super::step::StepPlan;
+use super::recorder::{Recent, StepId};
+use super::step::{Record, StepPlan};
 use crate::protocol::{Fault, Target};
 
 /// One engine thread. It ends when this is dropped.
@@ -32,8 +30,10 @@ pub enum Event {
     /// The running step is over; its figures so far, without histograms and without its last requests. The workers go
     /// on until the next command.
     Ended { id: StepId, summary: Box<Step> },
+    /// The first failure of its kind in this run.
+    Failed(Fault),
     /// All requests of a step have ended.
-    Final { id: StepId, step: Box<Step> },
+    Final { id: StepId, record: Box<Record> },
 }
 
 /// The answer to a single request.
@@ -56,7 +56,7 @@ pub(super) enum Command {
     End,
     Probe(u64, oneshot::Sender<Probe>),
     Rest(Duration, oneshot::Sender<bool>),
-    Cut(oneshot::Sender<BTreeMap<ErrorKind, Failure>>),
+    Cut(oneshot::Sender<()>),
 }
 
 /// A minute and more of events, should nobody look.
@@ -104,9 +104,8 @@ impl Engine {
         self.command(|reply| Command::Rest(within, reply)).await
     }
 
-    /// Cuts what is open and makes every step final, which [`Event::Final`] tells. The receiver hears, after that, an
-    /// example of each kind of failure.
-    pub async fn cut(&self) -> Result<oneshot::Receiver<BTreeMap<ErrorKind, Failure>>, Gone> {
+    /// Cuts what is open and makes every step final, which [`Event::Final`] tells before the receiver hears.
+    pub async fn cut(&self) -> Result<oneshot::Receiver<()>, Gone> {
         self.command(Command::Cut).await
     }
 

@@ -20,5 +20,5 @@ pub use clock::{Clock, Nanos};
 pub use connection::Transport;
 pub use engine::{Engine, Event, Gone, Probe};
 pub use recorder::{Recent, Recorder, StepId};
-pub use step::{Finished, StepPlan};
+pub use step::{Finished, Record, StepPlan};
 pub use stream::{Endpoint, Tls};

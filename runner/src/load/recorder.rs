@@ -4,14 +4,14 @@
 //! run; it counts as a *completion* in the step in whose measured part it ended. A step is final when no request is open
 //! that was issued before the end of its measured part.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use plimsoll_domain::histogram::Histogram;
 use plimsoll_domain::outcome::ErrorKind;
 use plimsoll_domain::report::{GeneratorUse, Step};
 
 use super::clock::{Nanos, SECOND};
-use super::step::{Finished, OpenStep, StepPlan};
+use super::step::{Finished, Record, StepPlan};
 use crate::protocol::Fault;
 
 /// Names a step within its run.
@@ -20,7 +20,7 @@ pub type StepId = u64;
 #[derive(Debug)]
 pub struct Recorder {
     /// Steps that are not final, the running one last.
-    steps: VecDeque<OpenStep>,
+    steps: VecDeque<Record>,
     /// The id of `steps[0]`.
     first: StepId,
     /// One per worker: its open request.
@@ -28,15 +28,9 @@ pub struct Recorder {
     free: Vec<usize>,
     timeout_us: u64,
     live: Live,
-    failures: BTreeMap<ErrorKind, Failure>,
-}
-
-/// An example of a kind of failure, for messages.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    pub reason: String,
-    /// The number of the request, from 0.
-    pub request: u64,
+    /// The kinds of failure that have occurred, and the first examples that nobody has taken yet.
+    failed: Vec<ErrorKind>,
+    examples: Vec<Fault>,
 }
 
 /// Figures of the last seconds.
@@ -65,7 +59,8 @@ impl Recorder {
             free: Vec::new(),
             timeout_us,
             live: Live::default(),
-            failures: BTreeMap::new(),
+            failed: Vec::new(),
+            examples: Vec::new(),
         }
     }
 
@@ -84,7 +79,7 @@ impl Recorder {
 
     /// Starts a step at `now`; the one before must be over.
     pub fn begin(&mut self, plan: StepPlan, now: Nanos) -> StepId {
-        self.steps.push_back(OpenStep::new(plan, now));
+        self.steps.push_back(Record::new(plan, now));
         self.first + self.steps.len() as StepId - 1
     }
 
@@ -114,12 +109,16 @@ impl Recorder {
     }
 
     /// Keeps the first example of each kind of failure.
-    pub fn explain(&mut self, fault: &Fault, request: u64) {
-        self.failures.entry(fault.kind).or_insert_with(|| Failure { reason: fault.reason.clone(), request });
+    pub fn explain(&mut self, fault: &Fault) {
+        if !self.failed.contains(&fault.kind) {
+            self.failed.push(fault.kind);
+            self.examples.push(fault.clone());
+        }
     }
 
-    pub fn failures(&self) -> BTreeMap<ErrorKind, Failure> {
-        self.failures.clone()
+    /// Examples of kinds of failure that are new since the last time.
+    pub fn take_examples(&mut self) -> Vec<Fault> {
+        std::mem::take(&mut self.examples)
     }
 
     /// Brings the running step's decisions up to `now`.
@@ -149,7 +148,7 @@ impl Recorder {
 
     /// The running step's figures so far, without histograms.
     pub fn summary(&self) -> Option<Step> {
-        self.steps.back().map(OpenStep::summary)
+        self.steps.back().map(Record::summary)
     }
 
     /// How late a timer fired.
@@ -168,7 +167,7 @@ impl Recorder {
     }
 
     /// Steps that became final by `now`, in order.
-    pub fn take_final(&mut self, now: Nanos) -> Vec<(StepId, Step)> {
+    pub fn take_final(&mut self, now: Nanos) -> Vec<(StepId, Record)> {
         let oldest = self.slots.iter().flatten().map(|ticket| ticket.issued).min();
         let mut done = Vec::new();
         while let Some(step) = self.steps.front() {
@@ -177,7 +176,7 @@ impl Recorder {
                 break;
             }
             if let Some(step) = self.steps.pop_front() {
-                done.push((self.first, step.into_step()));
+                done.push((self.first, step));
                 self.first += 1;
             }
         }
@@ -185,7 +184,7 @@ impl Recorder {
     }
 
     /// The run ends: what is open is cut, and every step is final.
-    pub fn cut(&mut self, now: Nanos) -> Vec<(StepId, Step)> {
+    pub fn cut(&mut self, now: Nanos) -> Vec<(StepId, Record)> {
         self.end_step(now);
         self.free.clear();
         for ticket in std::mem::take(&mut self.slots).into_iter().flatten() {
@@ -204,7 +203,7 @@ impl Recorder {
         self.live.roll(now)
     }
 
-    fn at(steps: &mut VecDeque<OpenStep>, first: StepId, id: StepId) -> Option<&mut OpenStep> {
+    fn at(steps: &mut VecDeque<Record>, first: StepId, id: StepId) -> Option<&mut Record> {
         steps.get_mut(usize::try_from(id.checked_sub(first)?).ok()?)
     }
 }

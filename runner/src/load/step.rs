@@ -36,8 +36,9 @@ pub struct Finished {
     pub result: Result<(), ErrorKind>,
 }
 
+/// Everything counted for one step.
 #[derive(Debug)]
-pub(super) struct OpenStep {
+pub struct Record {
     plan: StepPlan,
     pub(super) start: Nanos,
     duration_ms: u64,
@@ -59,7 +60,7 @@ pub(super) struct OpenStep {
     pub(super) generator: GeneratorUse,
 }
 
-impl OpenStep {
+impl Record {
     pub(super) fn new(plan: StepPlan, start: Nanos) -> Self {
         let (from_ms, to_ms) =
             if plan.trimmed { measured_part(plan.duration_ms, plan.ramp_ms) } else { (0, plan.duration_ms) };
@@ -210,7 +211,8 @@ impl OpenStep {
         }
     }
 
-    pub(super) fn into_step(mut self) -> Step {
+    /// The finished step. Merging takes milliseconds, so this is not done on an engine's thread.
+    pub fn into_step(mut self) -> Step {
         let slices = (self.to_ms - self.from_ms).div_ceil(self.slice_ms);
         while (self.slices.len() as u64) < slices {
             self.slices.push(Histogram::new());

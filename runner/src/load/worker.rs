@@ -79,7 +79,7 @@ pub(super) async fn request(shared: &Shared, connection: &mut Connection, slot: 
         recorder.opened_connection();
     }
     if let Err(fault) = &result {
-        recorder.explain(fault, number);
+        recorder.explain(fault);
     }
     recorder.finish(slot, &done);
     Outcome {

@@ -1,8 +1,8 @@
 //! What runs when: smoke, warm-up, staircase, stability.
 //!
 //! Workers are never drained between steps. A step whose requests all failed does not end the run by itself: the workers
-//! rest, and one request alone decides whether the service was overloaded (the search goes on below) or is gone (the
-//! run ends with status `failed` and says so).
+//! rest, and requests alone decide whether the service was overloaded (the search goes on below) or is gone (the run ends
+//! with status `failed` and says so).
 
 mod error;
 mod host_cpu;
@@ -21,6 +21,7 @@ use plimsoll_domain::finding::Finding;
 use plimsoll_domain::outcome::ErrorKind;
 use plimsoll_domain::percentile::MIN_FOR_P99;
 use plimsoll_domain::report::{Generator, LoadChoice, Phase, Report, SCHEMA, Status, Step};
+use plimsoll_domain::validity;
 use tokio::sync::watch;
 
 use crate::load::{Clock, Engine};
@@ -64,10 +65,12 @@ pub async fn run(
         Some(Halt::Smoke(error)) => return Err(RunError { report: Some(Box::new(report)), ..*error }),
         Some(Halt::ServiceGone(message)) => report.findings.push(
             Finding::notice("service_gone", message)
-                .with_advice("See in the service's own log what ended it; the run stopped there."),
+                .with_advice("The run stopped there: see in the service's own log what ended it."),
         ),
         Some(Halt::Stopped) | None => {}
     }
+    let judged = validity::findings(&report);
+    report.findings.extend(judged);
     report.findings.iter().for_each(|finding| observer.observe(Event::Found(finding)));
     Ok(report)
 }
@@ -140,12 +143,23 @@ fn successes(step: &Step) -> u64 {
     step.outcomes.ok.max(step.completed.ok)
 }
 
-/// After a step without a success: lets the workers rest and asks once more, alone.
+/// After a step without a success: lets the workers rest and asks alone, for long enough that a queue of requests which
+/// nobody waits for any more can drain.
 async fn still_alive(session: &mut Session<'_>, spec: &RunSpec, step: &Step) -> Result<(), Halt> {
     let service = &spec.plan.service;
     let longest = Duration::from_millis(service.connect_timeout_ms + service.response_timeout_ms);
     session.rest(longest).await?;
-    if session.probe(0).await?.result.is_ok() { Ok(()) } else { Err(service_gone(step)) }
+    let patience = Duration::from_millis((2 * service.response_timeout_ms).clamp(2_000, 30_000));
+    let until = session.elapsed() + patience;
+    loop {
+        if session.probe(0).await?.result.is_ok() {
+            return Ok(());
+        }
+        if session.elapsed() >= until {
+            return Err(service_gone(step));
+        }
+        session.pass(Duration::from_millis(100)).await?;
+    }
 }
 
 fn service_gone(step: &Step) -> Halt {
@@ -156,5 +170,5 @@ fn service_gone(step: &Step) -> Halt {
         .map(|(kind, count): (&ErrorKind, &u64)| format!("{count} × {}", kind.name()))
         .collect();
     let how = if kinds.is_empty() { "no request ended".to_owned() } else { kinds.join(", ") };
-    Halt::ServiceGone(format!("The service stopped answering at {} workers: {how}.", step.workers))
+    Halt::ServiceGone(format!("the service stopped answering at {} workers: {how}", step.workers))
 }

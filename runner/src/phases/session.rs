@@ -208,7 +208,10 @@ impl<'a> Session<'a> {
                 }
                 return Some(summary);
             }
-            Event::Final { id, step } => self.finish_step(id, *step),
+            Event::Failed(fault) => {
+                self.observer.observe(Progress::FirstFailure { kind: fault.kind, reason: &fault.reason });
+            }
+            Event::Final { id, record } => self.finish_step(id, record.into_step()),
         }
         None
     }

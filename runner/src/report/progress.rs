@@ -111,6 +111,7 @@ impl Observer for Progress {
                 self.settle(Duration::ZERO);
                 self.ended = Some((phase, took, Instant::now()));
             }
+            Event::FirstFailure { kind, reason } => self.line(&format!("  first {}: {reason}", kind.name())),
             Event::Found(finding) => self.line(&format!("  note: {}", finding.message)),
         }
     }

@@ -1,5 +1,5 @@
 //! A small real HTTP server for the tests, and plans for it.
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -40,6 +40,8 @@ pub struct Server {
     pub address: SocketAddr,
     pub connections: Arc<AtomicU64>,
     pub requests: Arc<AtomicU64>,
+    /// Connections that the server has ended.
+    pub closed: Arc<AtomicU64>,
     _stop: tokio::sync::oneshot::Sender<()>,
 }
 
@@ -49,8 +51,8 @@ impl Server {
     pub fn start(pool: usize, service: Duration, reply: impl Fn(u64) -> Reply + Send + Sync + 'static) -> Self {
         let (ready, started) = std::sync::mpsc::channel();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let (connections, requests) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-        let counters = (connections.clone(), requests.clone());
+        let [connections, requests, closed] = [(); 3].map(|()| Arc::new(AtomicU64::new(0)));
+        let counters = (connections.clone(), requests.clone(), closed.clone());
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async move {
@@ -61,9 +63,10 @@ impl Server {
                     loop {
                         let (stream, _) = listener.accept().await.unwrap();
                         counters.0.fetch_add(1, Ordering::Relaxed);
-                        let (shared, requests) = (shared.clone(), counters.1.clone());
+                        let (shared, requests, closed) = (shared.clone(), counters.1.clone(), counters.2.clone());
                         tokio::spawn(async move {
                             let _ = serve(stream, &shared.0, service, &shared.1, &requests).await;
+                            closed.fetch_add(1, Ordering::Relaxed);
                         });
                     }
                 };
@@ -74,7 +77,7 @@ impl Server {
             });
         });
         let address = started.recv().unwrap();
-        Self { address, connections, requests, _stop: stop }
+        Self { address, connections, requests, closed, _stop: stop }
     }
 }
 
