@@ -15,7 +15,7 @@ use crate::service::{self, Parameters};
 
 /// Measures three releases of a sample model service on this machine, judges them, and shows them in a browser.
 #[derive(Debug, Parser)]
-#[command(name = "plimsoll-demo", version, args_conflicts_with_subcommands = true, max_term_width = 100)]
+#[command(name = "plimsoll-demo", version, max_term_width = 100)]
 pub struct Cli {
     #[command(flatten)]
     pub demo: DemoArgs,

@@ -70,9 +70,9 @@ async fn seed(server: &Serving, data_dir: &std::path::Path) -> Vec<Page> {
     let page = |path: String, word| Page { url: format!("{}{path}", server.address), word };
     vec![
         page("/".to_owned(), "Regressed"),
-        page("/projects/sentiment".to_owned(), "Regressed"),
-        page(format!("/snapshots/{}", ids[2]), "P99"),
-        page(format!("/compare/{}/{}", ids[1], ids[2]), "Regressed"),
+        page("/sentiment/history".to_owned(), "Regressed"),
+        page(format!("/sentiment/snapshots/{}", ids[2]), "P99"),
+        page(format!("/sentiment/compare/{}...{}", ids[1], ids[2]), "Regressed"),
     ]
 }
 
