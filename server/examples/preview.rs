@@ -1,94 +1,77 @@
-//! Serves the pages over invented snapshots, for work on templates and charts:
-//! `DATABASE_URL=postgres://… cargo run -p plimsoll-server --example preview`, with an empty database.
+//! Serves the pages over invented snapshots on a scratch Postgres, for work on templates, charts and the style sheet:
+//! `cargo run -p plimsoll-server --example preview -- [PORT]`.
 
-use std::sync::Arc;
-
-use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
 use jiff::{SignedDuration, Timestamp};
-use plimsoll_domain::comparison::Comparison;
-use plimsoll_domain::figures::Figures;
 use plimsoll_domain::report::Report;
 use plimsoll_domain::synthetic::Synthetic;
 use plimsoll_server::auth::Tokens;
+use plimsoll_server::postgres::scratch::Scratch;
+use plimsoll_server::router::router;
 use plimsoll_server::state::AppState;
-use plimsoll_server::store::{self, Pool};
-use plimsoll_server::tasks::{pack, verdict};
-use plimsoll_server::web;
+use plimsoll_server::store::database;
+use secrecy::SecretString;
+use tower::ServiceExt as _;
 
 type Fallible<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
+const TOKEN: &str = "a-token-for-this-preview-only";
+
 #[tokio::main]
 async fn main() -> Fallible {
-    let pool = Pool::connect(&std::env::var("DATABASE_URL")?).await?;
-    store::migrate::run(&pool).await?;
-    let state = AppState::new(pool, Tokens::default(), None);
+    let port = std::env::args().nth(1).map_or(Ok(8980), |port| port.parse())?;
+    let scratch = Scratch::start().await?;
+    let pool = database::open(&scratch.database().await?, 4).await?;
+    let server = router(AppState::new(pool, Tokens::new(&[SecretString::from(TOKEN)]), None));
     for report in reports()? {
-        add(&state, report).await?;
+        let upload = Request::post("/api/v1/snapshots")
+            .header("authorization", format!("Bearer {TOKEN}"))
+            .header("content-type", "application/json")
+            .body(Body::from(report.to_json()))?;
+        let answer = server.clone().oneshot(upload).await?;
+        assert_eq!(answer.status(), StatusCode::CREATED);
     }
-    let pages: Router = web::routes().with_state(state);
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:8980").await?;
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
     println!("http://{}/", listener.local_addr()?);
-    axum::serve(listener, pages).await?;
+    axum::serve(listener, server).await?;
     Ok(())
 }
 
-async fn add(state: &AppState, report: Report) -> Fallible {
-    if store::snapshots::get(state.pool(), report.run_id).await?.is_some() {
-        return Ok(());
-    }
-    store::projects::ensure(state.pool(), &report.project).await?;
-    store::testbeds::ensure(state.pool(), &report.testbed).await?;
-    let report = Arc::new(report);
-    let comparison: Comparison = verdict::judge_new(state, report.clone()).await.map_err(|e| format!("{e:?}"))?;
-    store::snapshots::insert(state.pool(), &report, &Figures::of(&report), comparison.verdict).await?;
-    store::reports::insert(state.pool(), report.run_id, &pack::pack(&report).map_err(|e| format!("{e:?}"))?).await?;
-    store::verdicts::insert(state.pool(), report.run_id, &comparison).await?;
-    println!("{} {}: {}", report.project, report.revision.label_or_unnamed(), comparison.sentence);
-    Ok(())
-}
-
-/// `sentiment` over releases, with a regression at the end and an invalid run; a project with one snapshot; one with
+/// `sentiment` over releases, with an invalid run and a regression at the end; a project with one snapshot; one with
 /// hostile names.
 fn reports() -> Fallible<Vec<Report>> {
     let start: Timestamp = "2025-01-14T14:06:00Z".parse()?;
-    let at = |n: i64| start + SignedDuration::from_hours(24 * 21 * n);
-    let release = |n: i64, tag: &str, pool: u32, run_factor: f64| Synthetic {
+    let release = |n: u32, tag: &str, pool: u32, run_factor: f64| Synthetic {
         tag: Some(tag.to_owned()),
         commit: Some(format!(
             "{:012x}0000000000000000000000000000",
-            0xc02e_5d80_1234_u64 * (n as u64 + 1) % 0xffff_ffff_ffff
+            0xc02e_5d80_1234_u64 * u64::from(n + 1) % (1 << 48)
         )),
-        started_at: at(n),
+        started_at: start + SignedDuration::from_hours(24 * 21 * i64::from(n)),
         pool,
-        service_ms: 56.0,
         run_factor,
         slow_share: 0.004,
-        stability_workers: 24,
         stability_s: 90,
-        staircase: vec![5, 10, 20, 50, 100],
         step_s: 12,
-        error_rate: 0.00003,
-        seed: n as u64 + 1,
+        error_rate: 0.000_03,
+        seed: u64::from(n) + 1,
         ..Synthetic::default()
     };
     let tags = ["v1.0.0", "v1.1.0", "v1.2.0", "v1.2.1", "v1.3.0", "v1.4.0", "v1.4.1", "v1.5.0", "v1.6.0", "v1.7.0"];
     let mut out = Vec::new();
-    for (n, tag) in tags.iter().enumerate() {
-        let run_factor = 1.0 + 0.012 * ((n * 7 % 5) as f64 - 2.0) / 2.0;
-        let mut run = release(n as i64, tag, if n < 4 { 14 } else { 16 }, run_factor);
-        if n == 6 {
-            run.engine_cpu = 0.93;
-        }
-        out.push(run.report());
+    for (n, tag) in (0..).zip(tags) {
+        let run_factor = 1.0 + 0.012 * (f64::from(n * 7 % 5) - 2.0) / 2.0;
+        let run = release(n, tag, if n < 4 { 14 } else { 16 }, run_factor);
+        out.push(Synthetic { engine_cpu: if n == 6 { 0.93 } else { 0.21 }, ..run }.report());
     }
     out.push(release(10, "v1.8.0", 10, 1.0).report());
-    let cpu = Synthetic { gpu: "L20".to_owned(), ..release(9, "v1.7.0", 28, 1.0) };
-    out.push(cpu.report());
+    out.push(Synthetic { gpu: "L20".to_owned(), ..release(9, "v1.7.0", 28, 1.0) }.report());
     out.push(Synthetic { project: "embeddings".to_owned(), stability_s: 60, ..release(3, "v0.1.0", 8, 0.4) }.report());
-    let hostile = "<script>alert(1)</script>\"&' ünïcödé 版本 with a very long name that does not end soon";
-    let mut odd =
-        Synthetic { project: "odd_names".to_owned(), gpu: format!("H100 {hostile}"), ..release(2, hostile, 8, 1.0) }
-            .report();
+    let hostile = "<script>alert(1)</script>\"&' ünïcödé with a very long name that does not end soon";
+    let odd =
+        Synthetic { project: "odd_names".to_owned(), gpu: format!("H100 {hostile}"), ..release(2, hostile, 8, 1.0) };
+    let mut odd = odd.report();
     odd.testbed.labels.insert("<b>zone</b>".to_owned(), "<img src=x onerror=alert(1)>".to_owned());
     out.push(odd);
     Ok(out)

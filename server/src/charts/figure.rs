@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::canvas::Drawing;
 use super::recolour::escaped;
 
-/// The widths in CSS pixels that charts are drawn for. The style sheet shows the drawing that fits its container, and
-/// scales it by so little that text stays between 11.5 and 16 px.
+/// The widths in CSS pixels that charts are drawn for. The style sheet shows the widest that fits its container, and
+/// never smaller than it was drawn: text stays between 11.5 and 16 px.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Size {
     Narrow,
@@ -22,8 +22,8 @@ impl Size {
 
     pub(super) fn width(self) -> f64 {
         match self {
-            Self::Narrow => 340.0,
-            Self::Wide => 560.0,
+            Self::Narrow => 326.0,
+            Self::Wide => 540.0,
             Self::Full => 1_040.0,
         }
     }
@@ -106,5 +106,19 @@ pub(crate) fn withheld(requests: u64) -> String {
     match requests {
         0 => "no request succeeded".to_owned(),
         _ => format!("{} requests succeeded; P99 needs {MIN_FOR_P99}", format::count(requests)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sheet_shows_no_drawing_smaller_than_it_was_drawn() {
+        let sheet = include_str!("../../assets/style.css");
+        for size in Size::WHOLE {
+            let rule = format!("min-width: {}px", size.width());
+            assert!(sheet.contains(&rule), "{rule} is not in the style sheet");
+        }
     }
 }

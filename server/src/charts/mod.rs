@@ -18,6 +18,8 @@ mod scale;
 mod soak;
 mod spark;
 mod staircase;
+#[cfg(test)]
+mod tests;
 
 pub use distribution::{Curve, distribution};
 pub(crate) use figure::withheld;

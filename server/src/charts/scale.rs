@@ -153,7 +153,7 @@ mod tests {
             Log::holding(values.iter().copied()).ticks(8).into_iter().map(|(_, label)| label).collect()
         };
         assert_eq!(ticks(&[1.0, 100.0]), ["1", "2", "5", "10", "20", "50", "100"]);
-        assert_eq!(ticks(&[48.0]), ["50"]);
+        assert_eq!(ticks(&[48.0]), ["50", "100"]);
         assert_eq!(ticks(&[1.0, 20_000.0]), ["1", "10", "100", "1\u{202f}000", "10\u{202f}000"]);
         assert!(!ticks(&[]).is_empty());
         assert_eq!(ticks(&[33.0, 34.0]), ["20", "50"]);

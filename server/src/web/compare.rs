@@ -70,7 +70,7 @@ struct ComparePage {
     judged_lead: String,
     judged: Vec<(String, Datum)>,
     reversed_href: String,
-    json_href: Option<String>,
+    json_href: String,
 }
 
 /// The form with two selects leads here; the address of a comparison is a path.
@@ -156,7 +156,7 @@ impl ComparePage {
             judged_lead: judged::lead(comparison, as_judged),
             judged: judged::facts(comparison, &base.report, &cand.report),
             reversed_href: compare_href(&project, cand.row.run_id, base.row.run_id),
-            json_href: Some(format!("/api/v1/projects/{project}/compare/{}...{}", base.row.run_id, cand.row.run_id)),
+            json_href: format!("/api/v1/comparisons?baseline={}&candidate={}", base.row.run_id, cand.row.run_id),
             project,
         }
     }

@@ -130,7 +130,7 @@ impl HistoryPage {
             rows: rows.iter().map(|row| Row::new(row, judged.get(&row.run_id))).collect(),
             older: more.map(|row| format!("/{project}/history?testbed={filter}&before={}", row.run_id)),
             newest: older.then(|| format!("/{project}/history?testbed={filter}")),
-            json_href: format!("/api/v1/projects/{project}/history"),
+            json_href: format!("/api/v1/projects/{project}/snapshots?testbed={filter}"),
             heading,
             project,
         }

@@ -16,7 +16,9 @@ mod view;
 use axum::Router;
 use axum::middleware::from_fn;
 use axum::routing::get;
+use tower_http::catch_panic::CatchPanicLayer;
 
+use crate::error;
 use crate::state::AppState;
 
 /// All pages, the assets, and a fallback that answers unknown paths with a page (for a browser) or a problem.
@@ -32,6 +34,7 @@ pub fn routes() -> Router<AppState> {
         .route("/{project}/compare", get(compare::redirect))
         .route("/{project}/compare/{pair}", get(compare::page))
         .fallback(failure::not_found)
+        .layer(CatchPanicLayer::custom(error::panicked))
         .layer(from_fn(failure::pages))
         .layer(from_fn(headers::secure))
 }
