@@ -4,6 +4,7 @@ use crate::comparison::{Better, Comparison, Metric, MetricComparison, MetricVerd
 use crate::figures::{Figures, StepFigures};
 use crate::finding::Severity;
 use crate::format::{self, NARROW};
+use crate::report::StepRole;
 
 /// The verdict in a sentence or two.
 pub fn of(comparison: &Comparison) -> String {
@@ -23,6 +24,9 @@ pub fn summary(figures: &Figures) -> String {
         let tps = tps(capacity.tps);
         if capacity.lower_bound {
             format!("Carries at least {tps}: it was still growing at {}.", workers(capacity.at_workers))
+        } else if figures.steps.iter().any(|step| step.role == StepRole::Capacity) {
+            // One step shows the capacity, and no knee.
+            format!("Carries {tps} at {}.", workers(capacity.at_workers))
         } else {
             let share = crate::knee::KNEE_SHARE * 100.0;
             format!("Carries {tps}, {share:.0}{NARROW}% of it from {} on.", workers(capacity.workers))
@@ -171,7 +175,8 @@ fn title(comparison: &Comparison, metric: &MetricComparison) -> String {
     }
 }
 
-fn name(metric: Metric) -> &'static str {
+/// What people call it, in a sentence.
+pub fn name(metric: Metric) -> &'static str {
     match metric {
         Metric::P99 => "P99",
         Metric::Capacity => "capacity",

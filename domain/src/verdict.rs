@@ -1,8 +1,11 @@
 //! The verdict rule. `docs/methodology.md` tells it in prose.
 
 mod comparable;
+mod errors;
 mod gate;
 mod measure;
+mod ratio;
+mod row;
 mod shift;
 #[cfg(test)]
 mod tests;
@@ -50,7 +53,7 @@ pub fn judge(baseline: Option<&Baseline<'_>>, candidate: &Report, policy: &Polic
     let firm = metrics
         .iter()
         .filter(|metric| metric.verdict == MetricVerdict::Regressed)
-        .any(|metric| gate::sigma(metric.name, noise).is_none_or(|sigma| sigma.pairs >= ENOUGH_PAIRS));
+        .any(|metric| row::sigma(metric.name, noise).is_none_or(|sigma| sigma.pairs >= ENOUGH_PAIRS));
     let provisional = verdict == Verdict::Regressed && !firm;
     if provisional {
         findings.push(unlearnt(noise));

@@ -2,6 +2,7 @@ use super::*;
 use crate::comparison::Side;
 use crate::finding::Finding;
 use crate::ids::Digest;
+use crate::plan::Profile;
 use crate::policy::Policy;
 use crate::report::PhaseKind;
 use crate::synthetic::Synthetic;
@@ -151,6 +152,8 @@ fn one_run_alone_leads_with_its_tail() {
     assert!(text.starts_with("P99 is 1") && text.contains(" ms at 24 workers (P50 1"), "{text}");
     assert!(text.contains("ms, no errors). Carries 17") && text.contains(" TPS, 95 % of it from "), "{text}");
     assert!(text.ends_with(" ms."), "{text}");
+    let pr = said(&Synthetic { profile: Profile::Pr, ..run.clone() });
+    assert!(pr.contains(" TPS at 20 workers.") && !pr.contains("95 %"), "{pr}");
     let short = said(&Synthetic { stability_s: 5, service_ms: 200.0, ..run.clone() });
     assert!(short.starts_with("P99 at 24 workers is withheld: 1") && short.contains("it needs 662 (P50"), "{short}");
     let failing = said(&Synthetic { error_rate: 1.0, ..run.clone() });

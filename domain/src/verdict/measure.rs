@@ -6,7 +6,7 @@ use crate::figures;
 use crate::format;
 use crate::percentile::MIN_FOR_P99;
 use crate::proportion::Share;
-use crate::report::{Report, Step};
+use crate::report::{Report, Step, StepRole};
 
 /// A figure above zero of one run. Without a spread there is too little of the run to say how sure it is.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +60,9 @@ impl<'a> Measured<'a> {
                 Ok(Sample { value: found.tps, spread })
             }
             Metric::Knee => {
+                if self.report.staircase().iter().any(|step| step.role == StepRole::Capacity) {
+                    return Err("one capacity step shows no knee".to_owned());
+                }
                 let found = figures::capacity(self.report).ok_or_else(|| self.no_capacity())?;
                 Ok(Sample { value: found.workers.into(), spread: None })
             }

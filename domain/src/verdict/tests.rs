@@ -5,6 +5,7 @@ use crate::comparison::{Metric, MetricComparison, Trend};
 use crate::histogram::Histogram;
 use crate::noise::Sigma;
 use crate::outcome::ErrorKind;
+use crate::plan::Profile;
 use crate::report::{PhaseKind, Status, Step};
 use crate::synthetic::Synthetic;
 
@@ -210,6 +211,15 @@ fn what_is_missing_never_passes() {
     assert_eq!(metric(&comparison, Metric::Capacity).verdict, MetricVerdict::Inconclusive);
     assert_eq!(metric(&comparison, Metric::P99).verdict, MetricVerdict::Pass);
     assert_eq!(said(&comparison), "Capacity: no staircase.");
+}
+
+#[test]
+fn a_pull_request_s_short_run_compares_with_a_full_one() {
+    let short_run = Synthetic { profile: Profile::Pr, ..candidate() }.report();
+    let comparison = compare(&[&short().report()], &short_run);
+    assert_eq!(comparison.verdict, Verdict::Pass, "{}", comparison.sentence);
+    let knee = metric(&comparison, Metric::Knee);
+    assert_eq!((knee.candidate, knee.change), (None, None), "{knee:?}");
 }
 
 #[test]
