@@ -64,7 +64,8 @@ impl Seen {
     /// The texts of all elements that match, white space joined.
     pub(crate) fn all(&self, selector: &str) -> Vec<String> {
         let html = Html::parse_document(&self.body);
-        let texts = html.select(&css(selector)).map(|element| element.text().collect::<String>());
+        let selector = css(selector);
+        let texts = html.select(&selector).map(|element| element.text().collect::<String>());
         texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
     }
 
