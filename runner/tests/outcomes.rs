@@ -195,7 +195,7 @@ async fn step(engine: &mut Engine, workers: u32) -> Step {
 
 #[tokio::test]
 async fn workers_count_every_outcome_and_open_connections_again() {
-    let server = Server::start(10, Duration::from_millis(2), |n| match n % 4 {
+    let server = Server::start(10, Duration::from_millis(2), |seen| match seen.number % 4 {
         0 => status(503, "busy"),
         1 => Reply::Reset(String::new()),
         _ => ok("{}"),

@@ -52,9 +52,9 @@ async fn a_run_finds_what_the_service_carries() {
 
 #[tokio::test]
 async fn cold_answers_stay_out_of_the_figures() {
-    let server = Server::start(50, Duration::ZERO, |n| {
+    let server = Server::start(50, Duration::ZERO, |seen| {
         // The first answers of the service are slow, whoever asks.
-        std::thread::sleep(Duration::from_millis(if n < 12 { 60 } else { 1 }));
+        std::thread::sleep(Duration::from_millis(if seen.number < 12 { 60 } else { 1 }));
         ok("{}")
     });
     let report = run(spec(server.address)).await.unwrap();
@@ -68,7 +68,12 @@ async fn cold_answers_stay_out_of_the_figures() {
 
 #[tokio::test]
 async fn a_smoke_phase_that_fails_says_what_went_over_the_wire() {
-    let server = Server::start(10, Duration::ZERO, |n| if n == 1 { status(500, "no such shape") } else { ok("{}") });
+    let server =
+        Server::start(
+            10,
+            Duration::ZERO,
+            |seen| if seen.number == 1 { status(500, "no such shape") } else { ok("{}") },
+        );
     let mut plan = spec(server.address);
     plan.requests.bodies = vec![b"{\"a\":1}".to_vec(), b"{\"b\":2}".to_vec(), b"{}".to_vec()];
     let error = run(plan).await.unwrap_err();
@@ -103,6 +108,12 @@ async fn a_wrong_output_ends_the_run_and_so_does_nobody() {
     assert_eq!(error.cause, Cause::Service);
     assert!(error.message.contains(&format!("cannot connect to {address}")), "{}", error.message);
     assert_eq!(error.advice.as_deref(), Some("Start the service, or correct `url` in `[service]`."));
+
+    let server = Server::start(10, Duration::ZERO, |_| ok("{}"));
+    let mut plan = spec(server.address);
+    plan.requests.url = format!("https://{}/predict", server.address).parse().unwrap();
+    let error = run(plan).await.unwrap_err();
+    assert!(error.message.contains("the TLS handshake failed"), "{}", error.message);
 
     let mut plan = spec(address);
     plan.requests.url = "http://no-such-host.invalid/predict".parse().unwrap();
@@ -161,20 +172,27 @@ async fn a_service_that_dies_ends_the_run_and_is_said_to_have() {
 
 #[tokio::test]
 async fn an_overloaded_service_that_answers_when_left_alone_is_measured_on() {
-    let server = Server::start(1, Duration::from_millis(20), |_| ok("{}"));
+    let server =
+        Server::start(
+            50,
+            Duration::from_millis(5),
+            |seen| {
+                if seen.open > 10 { status(503, "too many") } else { ok("{}") }
+            },
+        );
     let mut plan = spec(server.address);
-    // 16 workers wait 320 ms each, past the timeout.
-    plan.plan.service.response_timeout_ms = 150;
-    plan.plan.phases.staircase.workers = vec![2, 4, 16];
+    plan.plan.phases.staircase.workers = vec![2, 4, 16, 32];
+    plan.plan.phases.staircase.ramp_up_ms = 0;
     plan.plan.phases.staircase.search = false;
     plan.pinned = Some(PinnedLoad { workers: 2, choice: LoadChoice::Pinned, capacity_workers: None });
     let report = run(plan).await.unwrap();
     assert_eq!((report.status, report.load_choice), (Status::Complete, Some(LoadChoice::Pinned)));
+    // 32 would tell nothing that 16 has not told.
+    assert_eq!(steps(&report, PhaseKind::Staircase).last(), Some(&(StepRole::Planned, 16)));
     let overloaded = report.phase(PhaseKind::Staircase).unwrap().steps.last().unwrap();
-    assert_eq!(overloaded.workers, 16);
-    assert!(overloaded.outcomes.errors[&ErrorKind::ResponseTimeout] > overloaded.outcomes.ok);
-    assert_eq!(report.stability().unwrap().workers, 2);
-    assert!(report.stability().unwrap().outcomes.ok > 10);
+    assert_eq!((overloaded.outcomes.ok, overloaded.outcomes.error_rate()), (0, Some(1.0)));
+    assert_eq!(report.stability().unwrap().outcomes.error_rate(), Some(0.0));
+    assert_eq!(Figures::of(&report).capacity.unwrap().workers, 4);
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use plimsoll_domain::knee::Capacity;
 use plimsoll_domain::report::{LoadChoice, PhaseKind, StepRole};
 
 use super::session::{Halt, Session, measured};
-use super::{enough_for_p99, service_gone, successes};
+use super::{enough_for_p99, still_alive, successes};
 use crate::spec::RunSpec;
 
 /// The workers of the soak, and why so many.
@@ -37,5 +37,6 @@ pub(super) async fn run(session: &mut Session<'_>, spec: &RunSpec, workers: u32)
         measured(StepRole::Soak, workers, length_ms, plan.ramp_up_ms.min(length_ms / 4), enough_for_p99(workers));
     let step = session.step(soak).await?;
     session.finish_phase();
-    if successes(&step) == 0 { Err(service_gone(&step)) } else { Ok(()) }
+    // Alive, it has failed every request of the soak: that is judged.
+    if successes(&step) == 0 { still_alive(session, spec, &step).await } else { Ok(()) }
 }

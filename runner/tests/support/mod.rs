@@ -27,6 +27,15 @@ pub enum Reply {
     Stall(String),
 }
 
+/// What the server knows when it answers.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen {
+    /// The number of the request, from 0 over all connections.
+    pub number: u64,
+    /// Connections that are open.
+    pub open: u64,
+}
+
 pub fn ok(body: &str) -> Reply {
     status(200, body)
 }
@@ -46,13 +55,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers request `n` (counted from 0 over all connections) with `reply(n)`, `pool` requests at a time, each taking
-    /// `service`.
-    pub fn start(pool: usize, service: Duration, reply: impl Fn(u64) -> Reply + Send + Sync + 'static) -> Self {
+    /// Answers requests with what `reply` says, `pool` at a time, each taking `service`.
+    pub fn start(pool: usize, service: Duration, reply: impl Fn(Seen) -> Reply + Send + Sync + 'static) -> Self {
         let (ready, started) = std::sync::mpsc::channel();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let [connections, requests, closed] = [(); 3].map(|()| Arc::new(AtomicU64::new(0)));
-        let counters = (connections.clone(), requests.clone(), closed.clone());
+        let counters = [connections.clone(), requests.clone(), closed.clone()];
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async move {
@@ -62,11 +70,11 @@ impl Server {
                 let accept = async {
                     loop {
                         let (stream, _) = listener.accept().await.unwrap();
-                        counters.0.fetch_add(1, Ordering::Relaxed);
-                        let (shared, requests, closed) = (shared.clone(), counters.1.clone(), counters.2.clone());
+                        counters[0].fetch_add(1, Ordering::Relaxed);
+                        let (shared, counters) = (shared.clone(), counters.clone());
                         tokio::spawn(async move {
-                            let _ = serve(stream, &shared.0, service, &shared.1, &requests).await;
-                            closed.fetch_add(1, Ordering::Relaxed);
+                            let _ = serve(stream, &shared.0, service, &shared.1, &counters).await;
+                            counters[2].fetch_add(1, Ordering::Relaxed);
                         });
                     }
                 };
@@ -85,8 +93,8 @@ async fn serve(
     mut stream: TcpStream,
     pool: &Semaphore,
     service: Duration,
-    reply: &(impl Fn(u64) -> Reply + Send + Sync),
-    requests: &AtomicU64,
+    reply: &(impl Fn(Seen) -> Reply + Send + Sync),
+    [connections, requests, closed]: &[Arc<AtomicU64>; 3],
 ) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut buffer = Vec::new();
@@ -105,7 +113,8 @@ async fn serve(
                 tokio::time::sleep(service).await;
             }
         }
-        match reply(number) {
+        let open = connections.load(Ordering::Relaxed) - closed.load(Ordering::Relaxed);
+        match reply(Seen { number, open }) {
             Reply::Bytes(bytes) => stream.write_all(bytes.as_bytes()).await?,
             Reply::Close(bytes) => {
                 stream.write_all(bytes.as_bytes()).await?;
