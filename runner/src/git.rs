@@ -123,3 +123,92 @@ impl Git<'_> {
         output.status.success().then(|| String::from_utf8(output.stdout).ok())?
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A checkout with a branch: three commits on `main`, the second tagged, and one on `topic` after the second.
+    fn checkout() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let git = |arguments: &[&str]| {
+            let status = Command::new("git")
+                .arg("-C")
+                .arg(folder.path())
+                .args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"])
+                .args(arguments)
+                .env("GIT_CONFIG_GLOBAL", "/dev/null")
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
+            assert!(status.unwrap().success(), "{arguments:?}");
+        };
+        git(&["init", "--initial-branch=main"]);
+        std::fs::write(folder.path().join("file"), "1").unwrap();
+        git(&["add", "file"]);
+        git(&["commit", "-m", "1"]);
+        git(&["commit", "--allow-empty", "-m", "2"]);
+        git(&["tag", "v1.0.0"]);
+        git(&["branch", "topic"]);
+        git(&["commit", "--allow-empty", "-m", "3"]);
+        git(&["checkout", "topic"]);
+        git(&["commit", "--allow-empty", "-m", "4"]);
+        folder
+    }
+
+    fn none(_: &str) -> Option<String> {
+        None
+    }
+
+    #[test]
+    fn the_checkout_tells_commit_branch_history_and_merge_base() {
+        let folder = checkout();
+        let found = revision(folder.path(), &Named::default(), &none);
+        assert_eq!((found.branch.as_deref(), found.tag.as_deref(), found.dirty), (Some("topic"), None, false));
+        assert_eq!(found.ancestors.len(), 2);
+        assert_eq!(found.merge_base.as_ref(), found.ancestors.first());
+        assert!(!found.ancestors.contains(&found.commit.unwrap()));
+        std::fs::write(folder.path().join("file"), "2").unwrap();
+        assert!(revision(folder.path(), &Named::default(), &none).dirty);
+    }
+
+    #[test]
+    fn a_named_revision_has_its_own_history_or_none() {
+        let folder = checkout();
+        let named = |name: &str| Named { revision: Some(name.to_owned()), ..Named::default() };
+        std::fs::write(folder.path().join("file"), "2").unwrap();
+        let tagged = revision(folder.path(), &named("v1.0.0"), &none);
+        assert_eq!((tagged.tag.as_deref(), tagged.branch, tagged.ancestors.len()), (Some("v1.0.0"), None, 1));
+        assert!(!tagged.dirty, "the changes are not in the tag");
+        let unknown = revision(folder.path(), &named("v9"), &none);
+        assert_eq!(unknown, Revision { tag: Some("v9".to_owned()), ..Revision::default() });
+        let elsewhere = revision(folder.path(), &named("0123456789abcdef"), &none);
+        assert_eq!((elsewhere.commit.unwrap().short(), elsewhere.ancestors.len()), ("0123456", 0));
+    }
+
+    #[test]
+    fn no_checkout_is_no_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let named = Named { engine: Some("e 1".to_owned()), pull_request: Some(7), ..Named::default() };
+        let found = revision(folder.path(), &named, &none);
+        assert_eq!((found.engine.as_deref(), found.pull_request, found.commit), (Some("e 1"), Some(7), None));
+    }
+
+    #[test]
+    fn a_workflow_tells_its_pull_request() {
+        let environment = |name: &str| {
+            let value = match name {
+                "GITHUB_ACTIONS" => "true",
+                "GITHUB_REF" => "refs/pull/128/merge",
+                "GITHUB_HEAD_REF" => "topic",
+                "GITHUB_BASE_REF" => "main",
+                _ => return None,
+            };
+            Some(value.to_owned())
+        };
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(revision(folder.path(), &Named::default(), &environment).pull_request, Some(128));
+        let ci = Ci::read(&environment);
+        assert_eq!((ci.branch.as_deref(), ci.base.as_deref()), (Some("topic"), Some("main")));
+    }
+}

@@ -9,3 +9,5 @@ pub mod summary;
 #[cfg(test)]
 mod tests;
 mod text;
+
+pub(crate) use text::labelled;

@@ -15,29 +15,27 @@ pub(super) async fn execute(args: &RunArgs, paint: Paint) -> Result<Done, Failur
     let server = args.server.needed()?;
     let Measured { report, path, .. } = &measure::measure(args, Some(&server)).await?;
     let mut json = summary::json(report, path);
-    let mut text = summary::text(report, paint);
     if report.status == Status::Interrupted {
         json["exit_code"] = json!(Exit::Failed.code());
-        text += &summary::closing(path, None, &Exit::Failed.ends());
+        let text = summary::text(report, paint) + &summary::closing(path, None, &Exit::Failed.ends());
         return Ok(Done { exit: Exit::Failed, text, json });
     }
-    let (exit, url) = match upload::send(&server, report, &path.display().to_string()).await {
+    let (exit, url, text) = match upload::send(&server, report, &path.display().to_string()).await {
         Ok(uploaded) => {
-            text += "\n";
-            text += &comparison::text(&uploaded.comparison, paint);
-            json["verdict"] = json!(uploaded.comparison.verdict);
-            json["comparison"] = json!(uploaded.comparison);
+            let comparison = uploaded.comparison;
+            let figures = summary::figures(report, &comparison.findings, paint);
+            json["verdict"] = json!(comparison.verdict);
+            json["comparison"] = json!(comparison);
             json["url"] = json!(uploaded.url);
-            (Exit::from(uploaded.comparison.verdict), uploaded.url)
+            (Exit::from(comparison.verdict), uploaded.url, comparison::text(&comparison, paint) + &figures)
         }
         Err(failure) => {
             // The figures are shown all the same: they took their time, and the report is on disk.
-            text += &format!("\n{failure}\n");
             json["error"] = failure.to_json()["error"].take();
-            (failure.exit, None)
+            (failure.exit, None, format!("{}\n{failure}\n", summary::text(report, paint)))
         }
     };
     json["exit_code"] = json!(exit.code());
-    text += &summary::closing(path, url.as_deref(), &exit.ends());
+    let text = text + &summary::closing(path, url.as_deref(), &exit.ends());
     Ok(Done { exit, text, json })
 }

@@ -14,6 +14,7 @@ use super::{environment, load};
 use crate::exit::{Exit, Failure};
 use crate::phases::{self, Cause, RunError};
 use crate::plan::{self, Loaded};
+use crate::report::labelled;
 use crate::report::progress::{Progress, heading};
 use crate::spec::RunSpec;
 use crate::upload::Server;
@@ -115,7 +116,7 @@ fn tell(heading: &str, warnings: impl Iterator<Item = String>) {
     let mut err = std::io::stderr().lock();
     let _ = writeln!(err, "{heading}");
     for warning in warnings {
-        let _ = writeln!(err, "  note: {warning}");
+        let _ = write!(err, "{}", labelled("Note", &warning));
     }
     let _ = writeln!(err);
 }

@@ -15,13 +15,14 @@ pub(super) async fn execute(args: &RunArgs, paint: Paint) -> Result<Done, Failur
     let Measured { loaded, report, path, baseline } = &measure::measure(args, server.as_ref()).await?;
     let exit = measure::exit(report);
     let mut json = summary::json(report, path);
-    let mut text = summary::text(report, paint);
-    if let Some(baseline) = baseline {
-        let compared = compare::two(baseline, report, &loaded.policy);
-        text += "\n";
-        text += &comparison::text(&compared, paint);
-        json["comparison"] = json!(compared);
-    }
+    let mut text = match baseline {
+        Some(baseline) => {
+            let compared = compare::two(baseline, report, &loaded.policy);
+            json["comparison"] = json!(compared);
+            comparison::text(&compared, paint) + &summary::figures(report, &compared.findings, paint)
+        }
+        None => summary::text(report, paint),
+    };
     json["exit_code"] = json!(exit.code());
     text += &summary::closing(
         path,

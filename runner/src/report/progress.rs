@@ -104,7 +104,8 @@ impl Progress {
 impl Observer for Progress {
     fn observe(&mut self, event: Event<'_>) {
         match event {
-            Event::PhaseStarted { .. } => {}
+            // Findings stand in the summary, beside the figures they are about.
+            Event::PhaseStarted { .. } | Event::Found(_) => {}
             Event::Tick(live) => self.tick(live),
             Event::StepFinished { phase, step } => self.steps.push(Brief::of(phase, step)),
             Event::PhaseFinished { phase, took } => {
@@ -112,7 +113,6 @@ impl Observer for Progress {
                 self.ended = Some((phase, took, Instant::now()));
             }
             Event::FirstFailure { kind, reason } => self.line(&format!("  first {}: {reason}", kind.name())),
-            Event::Found(finding) => self.line(&format!("  note: {}", finding.message)),
         }
     }
 }
@@ -129,7 +129,7 @@ pub(super) fn live_line(live: &Live) -> String {
         counted(live.errors, "error"),
     ];
     let roomy = parts.join("  ");
-    if width(&roomy) <= WIDTH - BAR - 1 { roomy } else { parts.join(" ") }
+    if width(&roomy) < WIDTH - BAR { roomy } else { parts.join(" ") }
 }
 
 /// What a phase's line needs of a step.

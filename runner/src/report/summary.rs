@@ -40,14 +40,18 @@ pub fn json(report: &Report, path: &Path) -> Value {
     })
 }
 
-/// The summary at the end of a run.
+/// The summary at the end of a run: the sentence, then the figures.
 pub fn text(report: &Report, paint: Paint) -> String {
+    let heading = spoiled(report)
+        .map(|word| format!("{}\n\n", paint.verdict(Verdict::Invalid, &format!("○ {word}"))))
+        .unwrap_or_default();
+    heading + &wrapped(&sentence(report, &Figures::of(report))) + &figures(report, &[], paint)
+}
+
+/// The figures alone: what stands below a verdict, which has `said` some findings already.
+pub fn figures(report: &Report, said: &[Finding], paint: Paint) -> String {
     let figures = Figures::of(report);
     let mut out = String::new();
-    if let Some(word) = spoiled(report) {
-        let _ = writeln!(out, "{}\n", paint.verdict(Verdict::Invalid, &format!("○ {word}")));
-    }
-    out += &wrapped(&sentence(report, &figures));
     let steps = stairs::table(&figures);
     if !steps.is_empty() {
         let _ = writeln!(out, "\n{}\n{}", paint.bold(&steps[0]), steps[1..].join("\n"));
@@ -65,14 +69,15 @@ pub fn text(report: &Report, paint: Paint) -> String {
     for (label, outcomes) in [("Errors", staircase_errors(&figures)), ("", stability_errors(&figures))] {
         out += &outcomes.map_or_else(String::new, |text| labelled(label, &text));
     }
-    out + &findings(&report.findings)
+    let new = report.findings.iter().filter(|finding| said.iter().all(|other| other.message != finding.message));
+    out + &findings(new)
 }
 
 /// The last lines: where everything lies, and how the program ends. `ends` says it in words.
 pub fn closing(path: &Path, url: Option<&str>, ends: &str) -> String {
     let mut out = format!("\nReport      {}\n", path.display());
     if let Some(url) = url {
-        let _ = writeln!(out, "Comparison  {url}");
+        let _ = writeln!(out, "Page        {url}");
     }
     out + &format!("Exit        {ends}\n")
 }
@@ -187,8 +192,8 @@ fn errors(phase: &str, outcomes: &Outcomes) -> Option<String> {
 }
 
 /// Findings with their advice, those that void the run first.
-pub fn findings(findings: &[Finding]) -> String {
-    let mut sorted: Vec<&Finding> = findings.iter().collect();
+pub fn findings<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> String {
+    let mut sorted: Vec<&Finding> = findings.into_iter().collect();
     sorted.sort_by_key(|finding| finding.severity);
     sorted
         .iter()

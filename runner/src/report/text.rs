@@ -13,7 +13,7 @@ pub(super) fn wrapped(text: &str) -> String {
 }
 
 /// A label with its text beside it.
-pub(super) fn labelled(label: &str, text: &str) -> String {
+pub(crate) fn labelled(label: &str, text: &str) -> String {
     format!("{label:<LABEL$}{}", hanging(text, LABEL))
 }
 
