@@ -183,7 +183,7 @@ async fn step(engine: &mut Engine, workers: u32) -> Step {
         trimmed: true,
         by_hand: false,
     };
-    let _ = engine.begin(plan).await.unwrap();
+    drop(engine.begin(plan).await.unwrap());
     loop {
         match engine.event().await.unwrap() {
             Event::Ended { .. } => drop(engine.cut().await.unwrap()),

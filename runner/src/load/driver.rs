@@ -145,10 +145,10 @@ impl Driver {
         self.begin_waiting(now);
         self.start_workers(now);
         self.watch_step(now).await?;
-        if self.resting.as_ref().is_some_and(|(_, until)| self.shared.live.get() == 0 || now >= *until) {
-            if let Some((reply, _)) = self.resting.take() {
-                let _ = reply.send(self.shared.live.get() == 0);
-            }
+        if self.resting.as_ref().is_some_and(|(_, until)| self.shared.live.get() == 0 || now >= *until)
+            && let Some((reply, _)) = self.resting.take()
+        {
+            let _ = reply.send(self.shared.live.get() == 0);
         }
         self.harvest(now).await?;
         if now >= self.next_tick {
@@ -172,13 +172,12 @@ impl Driver {
         if let Some((_, until)) = &self.resting {
             wake = wake.min(*until);
         }
-        if let (Some(running), Some([from, _, end])) = (&self.running, self.shared.recorder.borrow().running()) {
-            if !running.over {
-                wake = wake.min(if running.measuring.is_none() { from.min(end) } else { end });
-                let elapsed = now.saturating_sub(running.start);
-                let next = next_worker_at(running.base, self.shared.wanted.get(), ms(running.plan.ramp_ms), elapsed);
-                wake = next.map_or(wake, |at| wake.min(running.start + at));
-            }
+        let running = self.running.as_ref().filter(|running| !running.over);
+        if let (Some(running), Some([from, _, end])) = (running, self.shared.recorder.borrow().running()) {
+            wake = wake.min(if running.measuring.is_none() { from.min(end) } else { end });
+            let elapsed = now.saturating_sub(running.start);
+            let next = next_worker_at(running.base, self.shared.wanted.get(), ms(running.plan.ramp_ms), elapsed);
+            wake = next.map_or(wake, |at| wake.min(running.start + at));
         }
         let over = usize::from(self.running.as_ref().is_some_and(|running| !running.over));
         if self.unfinished > over {
@@ -193,10 +192,10 @@ impl Driver {
             return;
         }
         let Some((plan, reply, _)) = self.waiting.take() else { return };
-        if !plan.by_hand {
-            if let Ok(mut prober) = self.prober.try_lock() {
-                *prober = None;
-            }
+        if !plan.by_hand
+            && let Ok(mut prober) = self.prober.try_lock()
+        {
+            *prober = None;
         }
         let base = self.shared.live.get();
         let id = self.shared.recorder.borrow_mut().begin(plan, now);

@@ -163,11 +163,11 @@ impl Decoder {
 
     fn push_head(&mut self, bytes: &[u8]) -> Result<usize, BadResponse> {
         // The usual case, a whole head in one read, is parsed in place.
-        if self.head.is_empty() {
-            if let Some(end) = head_end(bytes, 0) {
-                self.parse_head(&bytes[..end])?;
-                return Ok(end);
-            }
+        if self.head.is_empty()
+            && let Some(end) = head_end(bytes, 0)
+        {
+            self.parse_head(&bytes[..end])?;
+            return Ok(end);
         }
         let before = self.head.len();
         let taken = &bytes[..bytes.len().min(MAX_HEAD - before)];

@@ -72,7 +72,7 @@ pub(super) async fn request(shared: &Shared, connection: &mut Connection, slot: 
         first_byte: exchange.first_byte,
         end: exchange.end,
         busy_until: if exchange.unconnected { exchange.end + PAUSE } else { exchange.end },
-        result: result.as_ref().map(|()| ()).map_err(|fault| fault.kind),
+        result: result.as_ref().copied().map_err(|fault| fault.kind),
     };
     let mut recorder = shared.recorder.borrow_mut();
     if exchange.opened {
