@@ -13,7 +13,11 @@ pub(super) fn findings(baseline: &[&Report], candidate: &Report) -> Vec<Finding>
     let own = |severity| candidate.findings.iter().filter(move |finding| finding.severity == severity).cloned();
     let mut all: Vec<Finding> = own(Severity::Voids).collect();
     all.extend(incomplete(candidate.status).map(|how| {
-        Finding::voids(status_code(candidate.status), format!("the run {how}"), "Measure again and let it finish.")
+        let advice = match candidate.status {
+            Status::Failed => "See in the service's log what ended it, then measure again.",
+            Status::Complete | Status::Interrupted => "Measure again and let it finish.",
+        };
+        Finding::voids(status_code(candidate.status), format!("the run {how}"), advice)
     }));
     if let Some(newest) = baseline.first()
         && fit(baseline, candidate).is_empty()

@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::comparison::{Metric, MetricComparison, Trend};
 use crate::histogram::Histogram;
@@ -386,4 +388,37 @@ fn notices_of_the_candidate_are_carried_along() {
     let mut report = candidate().report();
     report.findings.push(Finding::notice("cut", "3 requests were still open"));
     assert_eq!(compare(&[&short().report()], &report).findings, report.findings);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    /// Whatever the change, verdicts, thresholds and intervals agree with each other.
+    #[test]
+    fn a_verdict_never_contradicts_its_numbers(
+        factor in 0.6f64..1.6, seed in 0u64..1_000, error_rate in 0.0f64..0.02, pairs in 0u32..20, sigma in 0.0f64..0.1,
+    ) {
+        let (a, b) = (short().report(), Synthetic { run_factor: factor, error_rate, seed, ..candidate() }.report());
+        let baseline = Baseline { runs: vec![&a], chosen_because: None };
+        let noise = Noise { latency: Sigma { value: sigma, pairs }, throughput: Sigma { value: sigma / 4.0, pairs } };
+        let comparison = judge(Some(&baseline), &b, &Policy::default(), &noise);
+        for metric in comparison.metrics.iter().filter(|metric| metric.gated) {
+            let (Some(change), Some(threshold)) = (metric.change, metric.threshold) else { continue };
+            let past = |value: f64| if threshold > 0.0 { value > threshold } else { value < threshold };
+            if let Some([low, high]) = metric.interval {
+                prop_assert!(low <= change && change <= high, "{metric:?}");
+                let worst = if threshold > 0.0 { high } else { low };
+                if metric.name != Metric::ErrorRate {
+                    prop_assert_eq!(metric.verdict == MetricVerdict::Pass, !past(worst), "{:?}", metric);
+                }
+            }
+            if metric.verdict == MetricVerdict::Regressed {
+                prop_assert!(past(change) && metric.trend() == Some(Trend::Worse), "{metric:?}");
+            }
+            prop_assert!(metric.verdict != MetricVerdict::Inconclusive || metric.note.is_some(), "{metric:?}");
+        }
+        let gated: Vec<_> = comparison.metrics.iter().filter(|m| m.gated).map(|m| m.verdict).collect();
+        prop_assert_eq!(comparison.verdict == Verdict::Regressed, gated.contains(&MetricVerdict::Regressed));
+        prop_assert_eq!(comparison.verdict == Verdict::Pass, gated.iter().all(|v| *v == MetricVerdict::Pass));
+        prop_assert!(!comparison.provisional || comparison.verdict == Verdict::Regressed);
+    }
 }
