@@ -42,16 +42,18 @@ pub(super) enum Stream {
 
 /// Opens a connection. `preferred` is the index of the address that worked last.
 pub(super) async fn open(endpoint: &Endpoint, preferred: &Cell<usize>) -> Result<Stream, Fault> {
-    match tokio::time::timeout(endpoint.connect_timeout, open_any(endpoint, preferred)).await {
+    let connected = Cell::new(false);
+    match tokio::time::timeout(endpoint.connect_timeout, open_any(endpoint, preferred, &connected)).await {
         Ok(result) => result,
         Err(_) => {
+            let what = if connected.get() { "TLS handshake" } else { "connection" };
             let within = endpoint.connect_timeout.as_millis();
-            Err(Fault::new(ErrorKind::ConnectTimeout, format!("no connection within {within} ms")))
+            Err(Fault::new(ErrorKind::ConnectTimeout, format!("no {what} within {within} ms")))
         }
     }
 }
 
-async fn open_any(endpoint: &Endpoint, preferred: &Cell<usize>) -> Result<Stream, Fault> {
+async fn open_any(endpoint: &Endpoint, preferred: &Cell<usize>, connected: &Cell<bool>) -> Result<Stream, Fault> {
     let count = endpoint.addresses.len();
     let mut last = Fault::new(ErrorKind::Dns, "the name has no address");
     for offset in 0..count {
@@ -60,6 +62,7 @@ async fn open_any(endpoint: &Endpoint, preferred: &Cell<usize>) -> Result<Stream
         match TcpStream::connect(address).await {
             Ok(stream) => {
                 preferred.set(index);
+                connected.set(true);
                 // Without it a request in two segments waits for a delayed acknowledgement.
                 let _ = stream.set_nodelay(true);
                 return handshake(endpoint.tls.as_ref(), stream).await;
