@@ -175,7 +175,7 @@ impl Canvas<'_> {
 
 /// The room that a text needs, estimated: no font is at hand.
 pub(super) fn text_width(text: &str, size: f64) -> f64 {
-    let ems: f64 = text.chars().map(|c| if c.is_ascii() { 0.56 } else { 0.75 }).sum();
+    let ems: f64 = text.chars().map(|c| if c.is_ascii() { 0.62 } else { 0.8 }).sum();
     ems * size
 }
 

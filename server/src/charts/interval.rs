@@ -84,7 +84,9 @@ impl IntervalAxis {
                 canvas.line((x, 0.0), (x, HEIGHT), Ink::Text, Stroke::Dash, 1.0);
                 if metric.unit == Unit::Fraction {
                     let text = format!("{} pp", (threshold * 1e5).round() / 1e3);
-                    canvas.small((x + 6.0, HEIGHT / 2.0), Align::Start, Ink::Mute, &text);
+                    let fits = x + 6.0 + text_width(&text, SMALL) < WIDTH;
+                    let (x, align) = if fits { (x + 6.0, Align::Start) } else { (x - 6.0, Align::End) };
+                    canvas.small((x, HEIGHT / 2.0), align, Ink::Mute, &text);
                 }
             }
             self.whisker(canvas, metric);

@@ -43,11 +43,13 @@ pub fn slices(step: &Step) -> Vec<Slice> {
         let ms = step.measured_from_ms + slice as u64 * step.slice_ms;
         ms.min(step.measured_to_ms) as f64 / 1_000.0
     };
-    let parts = step.slices.chunks(merge).enumerate().map(|(i, part)| {
-        let whole = Histogram::merged(part);
+    // A rest at the end goes with the last whole part: alone it would be too thin.
+    let parts = (0..(count / merge).max(1)).map(|i| {
+        let (from, to) = (i * merge, if (i + 2) * merge > count { count } else { (i + 1) * merge });
+        let whole = Histogram::merged(&step.slices[from..to]);
         Slice {
-            from_s: at(i * merge),
-            to_s: at(i * merge + part.len()),
+            from_s: at(from),
+            to_s: at(to),
             requests: whole.len(),
             p50_ms: whole.quantile_ms(0.5),
             p99_ms: percentile::p99(&whole).map(|p| p.value),

@@ -51,6 +51,8 @@ pub fn compared_stairs(baseline: Stairs<'_>, candidate: Stairs<'_>) -> Option<Ch
 struct Latency {
     line: Line,
     label: String,
+    /// For the narrow drawing's margin.
+    brief: String,
     tone: Tone,
     bold: bool,
 }
@@ -78,7 +80,8 @@ impl Latency {
             (_, None) => format!("{name} of {}", run.label),
             _ => run.label.to_owned(),
         };
-        Self { line, label, tone: run.tone, bold: quantile > 0.98 && run.tone != Tone::Baseline }
+        let brief = if run.tone == Tone::Plain { name } else { run.label }.to_owned();
+        Self { line, label, brief, tone: run.tone, bold: quantile > 0.98 && run.tone != Tone::Baseline }
     }
 }
 
@@ -156,24 +159,29 @@ impl Scene<'_> {
             if let Some(capacity) = capacity {
                 self.saturation(canvas, &upper, &lower, &capacity);
             }
+            self.pinned_load(canvas, &upper, &lower, narrow);
             upper.values(canvas, &y, "TPS");
             self.throughput(canvas, &upper, &y, narrow, capacity);
             self.latencies(canvas, &lower, narrow);
-            if let Some(pinned) = self.pinned {
-                let x = upper.x(self.x.at(pinned));
-                if (upper.left..=upper.right).contains(&x) {
-                    upper.rule(canvas, x);
-                    lower.rule(canvas, x);
-                    let text = format!("pinned load {}", format::count(pinned as u64));
-                    // The unit of the lower axis stands at the left end of the same line.
-                    let x = x.max(lower.left + if narrow { 62.0 } else { 80.0 });
-                    lower.centred(canvas, (x, lower.top - 16.0), Ink::Mute, &text);
-                }
-            }
             let ticks: Vec<_> =
                 self.x.ticks(if narrow { 8 } else { 12 }).into_iter().map(|(v, label)| (self.x.at(v), label)).collect();
             lower.foot(canvas, &ticks, "workers");
         })
+    }
+
+    /// A rule through both panels, below everything else, with its name between them.
+    fn pinned_load(&self, canvas: &mut Canvas<'_>, upper: &Panel, lower: &Panel, narrow: bool) {
+        let Some(pinned) = self.pinned else { return };
+        let x = upper.x(self.x.at(pinned));
+        if !(upper.left..=upper.right).contains(&x) {
+            return;
+        }
+        upper.rule(canvas, x);
+        lower.rule(canvas, x);
+        let text = format!("pinned load {}", format::count(pinned as u64));
+        // The unit of the lower axis stands at the left end of the same line.
+        let least = lower.left + if narrow { 86.0 } else { 96.0 };
+        lower.centred(canvas, (x.max(least), lower.top - 16.0), Ink::Mute, &text);
     }
 
     fn saturation(&self, canvas: &mut Canvas<'_>, upper: &Panel, lower: &Panel, capacity: &Capacity) {
@@ -296,7 +304,7 @@ impl Scene<'_> {
         let placed = spread(&at, 15.0, panel.top - 4.0, panel.bottom - 6.0);
         for ((latency, (x, _)), y) in ends.into_iter().zip(placed) {
             let x = if panel.right - x < 60.0 { panel.right + 8.0 } else { x + 10.0 };
-            let label = short(&latency.label, if narrow { 9 } else { 14 });
+            let label = if narrow { short(&latency.brief, 9) } else { short(&latency.label, 14) };
             match latency.bold {
                 true => canvas.bold((x, y), Align::Start, latency.tone.text(), &label),
                 false => canvas.text((x, y), Align::Start, latency.tone.text(), &label),

@@ -76,6 +76,19 @@ async fn what_is_not_there_is_a_page_for_browsers_and_a_problem_for_programs() {
 }
 
 #[tokio::test]
+async fn a_failure_of_ours_shows_its_request_id_and_not_its_cause() {
+    let report = release("v1.0.0", 0, 10).report();
+    let site = Site::new(std::slice::from_ref(&report)).await;
+    sqlx::query("update reports set body = 'x'").execute(&site.pool).await.unwrap();
+    let page = site.get(&format!("/sentiment/snapshots/{}", report.run_id)).await;
+    assert_eq!(page.status, StatusCode::INTERNAL_SERVER_ERROR);
+    assert!(page.one(".say").contains("Something broke on our side"), "{}", page.body);
+    assert_eq!(page.one("main code"), page.header("x-request-id"));
+    assert!(!page.body.contains("zstd") && !page.body.contains("stored report"), "{}", page.body);
+    assert!(page.header("content-security-policy").contains("default-src 'none'"));
+}
+
+#[tokio::test]
 async fn projects_lead_to_their_snapshots_the_worst_first() {
     let slow = release("v2.0.0", 1, 5).report();
     let other = plimsoll_domain::synthetic::Synthetic { project: "embeddings".into(), ..release("v0.1.0", 2, 10) };

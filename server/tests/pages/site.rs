@@ -9,7 +9,7 @@ use plimsoll_server::auth::Tokens;
 use plimsoll_server::postgres::scratch::Scratch;
 use plimsoll_server::router::router;
 use plimsoll_server::state::AppState;
-use plimsoll_server::store::database;
+use plimsoll_server::store::{Pool, database};
 use scraper::{Html, Selector};
 use secrecy::SecretString;
 use tokio::sync::OnceCell;
@@ -18,13 +18,17 @@ use tower::ServiceExt as _;
 static SCRATCH: OnceCell<Scratch> = OnceCell::const_new();
 const TOKEN: &str = "a-token-for-these-tests-only";
 
-pub(crate) struct Site(Router);
+pub(crate) struct Site {
+    router: Router,
+    pub(crate) pool: Pool,
+}
 
 impl Site {
     pub(crate) async fn new(reports: &[Report]) -> Self {
         let scratch = SCRATCH.get_or_init(async || Scratch::start().await.expect("a scratch Postgres")).await;
         let pool = database::open(&scratch.database().await.expect("a database"), 4).await.expect("connections");
-        let site = Self(router(AppState::new(pool, Tokens::new(&[SecretString::from(TOKEN)]), None)));
+        let state = AppState::new(pool.clone(), Tokens::new(&[SecretString::from(TOKEN)]), None);
+        let site = Self { router: router(state), pool };
         for report in reports {
             let upload = Request::post("/api/v1/snapshots")
                 .header("authorization", format!("Bearer {TOKEN}"))
@@ -48,7 +52,7 @@ impl Site {
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Seen {
-        let (parts, body) = self.0.clone().oneshot(request).await.expect("the router does not fail").into_parts();
+        let (parts, body) = self.router.clone().oneshot(request).await.expect("the router does not fail").into_parts();
         let bytes = to_bytes(body, 64 << 20).await.expect("a whole body");
         Seen { status: parts.status, headers: parts.headers, body: String::from_utf8_lossy(&bytes).into_owned() }
     }
