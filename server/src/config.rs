@@ -58,3 +58,17 @@ impl Config {
         }
     }
 }
+
+/// The platform's folder for our data: `/var/lib/plimsoll` as root, else the user's.
+pub fn default_data_dir() -> Option<PathBuf> {
+    if rustix::process::geteuid().is_root() {
+        return Some("/var/lib/plimsoll".into());
+    }
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = set("HOME");
+    if cfg!(target_os = "macos") {
+        return Some(home?.join("Library/Application Support/plimsoll"));
+    }
+    let data = set("XDG_DATA_HOME").filter(|dir| dir.is_absolute()).or_else(|| Some(home?.join(".local/share")))?;
+    Some(data.join("plimsoll"))
+}

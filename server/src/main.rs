@@ -1,15 +1,14 @@
 //! `plimsoll-server`: parses, serves, reports.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use plimsoll_server::config::{Config, ConfigError};
-use plimsoll_server::postgres::default_data_dir;
+use plimsoll_server::config::{Config, ConfigError, default_data_dir};
 use plimsoll_server::serve::{Server, serve};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -50,7 +49,8 @@ struct Serve {
 fn main() -> ExitCode {
     let Command::Serve(args) = Cli::parse().command;
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,sqlx=warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colour).with_writer(std::io::stderr).init();
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         tracing::debug!("a TLS provider was installed already");
     }
@@ -67,8 +67,9 @@ fn run(args: Serve) -> Result<(), Box<dyn std::error::Error>> {
     let config = Config {
         listen: args.listen,
         data_dir: args.data_dir.or_else(default_data_dir).ok_or(ConfigError::NoDataDir)?,
-        database_url: args.database_url,
-        tokens: args.tokens,
+        // An empty variable is an unset one.
+        database_url: args.database_url.filter(is_set),
+        tokens: args.tokens.into_iter().filter(is_set).collect(),
         public_url: args.public_url,
         durable: true,
     };
@@ -82,6 +83,10 @@ fn run(args: Serve) -> Result<(), Box<dyn std::error::Error>> {
         }
     };
     Ok(runtime.block_on(serve(config, announce, stop))?)
+}
+
+fn is_set(secret: &SecretString) -> bool {
+    !secret.expose_secret().is_empty()
 }
 
 /// For people in the log; for programs on stdout.

@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use crate::auth::{self, TokenFileError, Tokens};
 use crate::config::{Config, ConfigError};
-use crate::postgres::{Cluster, Options, PostgresError};
+use crate::postgres::{self, Cluster, Options, PostgresError};
 use crate::router::router;
 use crate::state::AppState;
 use crate::store::{self, Pool, StoreError};
@@ -161,9 +160,6 @@ async fn embedded(config: &Config) -> Result<(SecretString, Cluster), ServeError
     Ok((cluster.url(DATABASE), cluster))
 }
 
-/// As root the user of Postgres must be able to pass; what is secret has its own mode.
 fn make_data_dir(path: &Path) -> Result<(), ServeError> {
-    let mode = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
-    let made = std::fs::DirBuilder::new().recursive(true).mode(mode).create(path);
-    made.map_err(|source| ServeError::DataDir { path: path.to_owned(), source })
+    postgres::make_dir(path).map_err(|source| ServeError::DataDir { path: path.to_owned(), source })
 }

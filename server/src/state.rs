@@ -18,7 +18,7 @@ struct Inner {
     tokens: Tokens,
     public_url: Option<String>,
     uploads: Arc<Semaphore>,
-    computations: Semaphore,
+    computations: Arc<Semaphore>,
 }
 
 /// Report bodies held in memory at the same time, each up to 64 MiB.
@@ -33,7 +33,7 @@ impl AppState {
             tokens,
             public_url,
             uploads: Arc::new(Semaphore::new(MAX_UPLOADS)),
-            computations: Semaphore::new(cores),
+            computations: Arc::new(Semaphore::new(cores)),
         }))
     }
 
@@ -55,9 +55,13 @@ impl AppState {
     }
 
     /// Runs something that needs a processor for long (parsing, judging, drawing a large report) beside the
-    /// asynchronous tasks, at most one per core at a time.
+    /// asynchronous tasks, at most one per core at a time. It runs to its end even when nobody waits for it any more.
     pub async fn compute<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, AppError> {
-        let _permit = self.0.computations.acquire().await.map_err(AppError::internal)?;
+        let permit = Arc::clone(&self.0.computations).acquire_owned().await.map_err(AppError::internal)?;
+        let work = move || {
+            let _permit = permit;
+            work()
+        };
         tokio::task::spawn_blocking(work).await.map_err(AppError::internal)
     }
 }

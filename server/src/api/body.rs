@@ -44,6 +44,7 @@ impl FromRequest<AppState> for ReportBody {
     async fn from_request(mut request: Request, state: &AppState) -> Result<Self> {
         let gzip = is_gzip(request.headers())?;
         check_type(request.headers())?;
+        check_length(request.headers())?;
         let turn = tokio::time::timeout(TURN_WITHIN, state.uploads().clone().acquire_owned()).await;
         let busy = |_| AppError::new(StatusCode::SERVICE_UNAVAILABLE, "too many uploads at a time; try again");
         let held = turn.map_err(busy)?.map_err(AppError::internal)?;
@@ -66,6 +67,12 @@ fn is_gzip(headers: &HeaderMap) -> Result<bool> {
         Some(b"gzip") => Ok(true),
         Some(_) => Err(AppError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send the report plain or with gzip")),
     }
+}
+
+/// What says that it is too large is not read at all.
+fn check_length(headers: &HeaderMap) -> Result<()> {
+    let said = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if said.is_some_and(|said| said > MAX_BYTES as u64) { Err(too_large()) } else { Ok(()) }
 }
 
 fn check_type(headers: &HeaderMap) -> Result<()> {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use super::{PostgresError, at};
@@ -26,11 +26,6 @@ impl Account {
         }
         let user = ["postgres", "nobody"].into_iter().find_map(User::named).ok_or(PostgresError::NoAccount)?;
         Ok(Self(Some(user)))
-    }
-
-    /// Whether files must be given away and folders on the way must be open.
-    pub(super) fn is_other(&self) -> bool {
-        self.0.is_some()
     }
 
     /// Makes `command` run as this account, without our other groups.
@@ -79,18 +74,4 @@ impl User {
 fn id(which: &str, name: &str) -> Option<u32> {
     let output = Command::new("id").args([which, name]).output().ok()?;
     String::from_utf8(output.stdout).ok()?.trim().parse().ok()
-}
-
-/// The platform's folder for our data: `/var/lib/plimsoll` as root, else the user's.
-pub fn default_data_dir() -> Option<PathBuf> {
-    if rustix::process::geteuid().is_root() {
-        return Some("/var/lib/plimsoll".into());
-    }
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = set("HOME");
-    if cfg!(target_os = "macos") {
-        return Some(home?.join("Library/Application Support/plimsoll"));
-    }
-    let data = set("XDG_DATA_HOME").filter(|dir| dir.is_absolute()).or_else(|| Some(home?.join(".local/share")))?;
-    Some(data.join("plimsoll"))
 }

@@ -2,9 +2,9 @@
 //!
 //! `lock` (held while we run) · `password` · `data/` (Postgres' own) · `socket/` · `log`
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -27,9 +27,7 @@ const MAX_LOG: u64 = 10 << 20;
 impl Directory {
     /// Creates the folder if need be and becomes its owner.
     pub(super) fn claim(path: &Path, account: &Account) -> Result<Self, PostgresError> {
-        // Another account must be able to pass through the folders that we make; what is secret has its own mode.
-        let mode = if account.is_other() { 0o711 } else { 0o700 };
-        DirBuilder::new().recursive(true).mode(mode).create(path).map_err(at(path))?;
+        make_dir(path).map_err(at(path))?;
         let path = path.canonicalize().map_err(at(path))?;
         account.check_way(&path)?;
         let lock = lock(&path)?;
@@ -154,6 +152,18 @@ fn run(command: &mut Command) -> Result<(), PostgresError> {
         return Ok(());
     }
     Err(failed(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim())))
+}
+
+/// Makes a folder that other users may at most pass through: as root, that of Postgres has to. What is secret in it has
+/// a mode of its own.
+pub fn make_dir(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let mode = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
+    DirBuilder::new().recursive(true).mode(mode).create(path)?;
+    // Whatever the umask.
+    fs::set_permissions(path, Permissions::from_mode(mode))
 }
 
 /// The lock file also says who holds it.

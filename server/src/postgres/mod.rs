@@ -11,7 +11,7 @@ mod directory;
 mod process;
 pub mod scratch;
 
-pub use account::default_data_dir;
+pub use directory::make_dir;
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};

@@ -1,0 +1,105 @@
+//! An actor: a server with a database of its own, and what a client says to it.
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, StatusCode};
+use plimsoll_domain::report::Report;
+use plimsoll_domain::synthetic::Synthetic;
+use plimsoll_server::auth::Tokens;
+use plimsoll_server::postgres::scratch::Scratch;
+use plimsoll_server::router::router;
+use plimsoll_server::state::AppState;
+use plimsoll_server::store::{self, Pool};
+use secrecy::SecretString;
+use serde_json::Value;
+use tokio::sync::OnceCell;
+use tower::ServiceExt as _;
+
+/// One cluster for all tests of this process; it ends with the process.
+static SCRATCH: OnceCell<Scratch> = OnceCell::const_new();
+
+pub(crate) const TOKEN: &str = "a-token-for-these-tests-only";
+
+pub(crate) struct App {
+    router: Router,
+    pub(crate) pool: Pool,
+}
+
+/// An answer. `json` is null when the body is none.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) kind: String,
+    pub(crate) headers: axum::http::HeaderMap,
+    pub(crate) json: Value,
+}
+
+impl App {
+    pub(crate) async fn new() -> Self {
+        let scratch = SCRATCH.get_or_init(async || Scratch::start().await.expect("a scratch Postgres")).await;
+        let url = scratch.database().await.expect("a database");
+        let pool = store::database::open(&url, 4).await.expect("connections");
+        let tokens = Tokens::new(&[SecretString::from(TOKEN)]);
+        Self { router: router(AppState::new(pool.clone(), tokens, None)), pool }
+    }
+
+    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+        let response = self.router.clone().oneshot(request).await.expect("the router does not fail");
+        let (parts, body) = response.into_parts();
+        let bytes = to_bytes(body, 256 << 20).await.expect("a whole body");
+        let kind = parts.headers.get("content-type").map(|kind| kind.to_str().unwrap().to_owned());
+        Answer {
+            status: parts.status,
+            kind: kind.unwrap_or_default(),
+            headers: parts.headers,
+            json: serde_json::from_slice(&bytes).unwrap_or_default(),
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.send(Request::get(path).body(Body::empty()).unwrap()).await
+    }
+
+    pub(crate) async fn put(&self, path: &str, body: impl Into<Body>) -> Answer {
+        self.send(signed(Request::put(path)).body(body.into()).unwrap()).await
+    }
+
+    /// Uploads a report that must be new.
+    pub(crate) async fn upload(&self, report: &Report) -> Answer {
+        let answer = self.post(report.to_json()).await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+        answer
+    }
+
+    pub(crate) async fn post(&self, body: impl Into<Body>) -> Answer {
+        self.send(signed(Request::post("/api/v1/snapshots")).body(body.into()).unwrap()).await
+    }
+
+    /// Rows of every table that an upload writes to.
+    pub(crate) async fn rows(&self) -> [i64; 5] {
+        let mut counts = [0; 5];
+        for (count, table) in counts.iter_mut().zip(["projects", "testbeds", "snapshots", "reports", "verdicts"]) {
+            let sql = sqlx::AssertSqlSafe(format!("select count(*) from {table}"));
+            *count = sqlx::query_scalar(sql).fetch_one(&self.pool).await.unwrap();
+        }
+        counts
+    }
+}
+
+pub(crate) fn signed(request: axum::http::request::Builder) -> axum::http::request::Builder {
+    request.header("authorization", format!("Bearer {TOKEN}")).header("content-type", "application/json")
+}
+
+/// A short run of a release. `day` places it in time.
+pub(crate) fn release(tag: &str, day: i64) -> Synthetic {
+    let started_at = jiff::Timestamp::from_second(1_764_000_000 + day * 86_400).unwrap();
+    Synthetic { tag: Some(tag.to_owned()), started_at, seed: u64::try_from(day).unwrap() + 1, ..Synthetic::default() }
+}
+
+/// The same, with a plan that leaves the load of the stability phase to the server.
+pub(crate) fn unpinned(run: &Synthetic) -> Report {
+    let mut report = run.report();
+    report.plan.phases.stability.workers = None;
+    report.plan_digest = report.plan.digest();
+    report
+}

@@ -1,0 +1,9 @@
+//! The server as its users meet it: the real router on a real Postgres, and the real program.
+
+mod app;
+mod bad_input;
+mod baseline;
+mod embedded;
+mod program;
+mod reading;
+mod upload;
