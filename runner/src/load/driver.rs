@@ -158,7 +158,9 @@ impl Driver {
                 self.tell(Event::Failed(fault)).await?;
             }
             let recent = self.shared.recorder.borrow_mut().recent(now);
-            self.tell(Event::Tick { recent, workers: self.shared.live.get() }).await?;
+            let by_hand = self.running.as_ref().is_some_and(|running| running.plan.by_hand && !running.over);
+            let workers = self.shared.live.get().max(u32::from(by_hand));
+            self.tell(Event::Tick { recent, workers }).await?;
         }
         Ok(())
     }

@@ -81,11 +81,8 @@ async fn all_phases(
     load_choice: &mut Option<LoadChoice>,
 ) -> Result<(), Halt> {
     let after_warm_up = staircase::expected(spec) + stability::expected(spec);
-    let warm_up = Duration::from_millis(spec.plan.phases.warm_up.top_ms);
-    session.expect(Duration::from_millis(spec.plan.phases.smoke.duration_ms) + warm_up + after_warm_up);
-    let single = smoke::run(session, spec).await?;
-    session.expect(warm_up + after_warm_up);
-    warm_up::run(session, spec).await?;
+    let single = smoke::run(session, spec, warm_up::expected(spec) + after_warm_up).await?;
+    warm_up::run(session, spec, after_warm_up).await?;
     let capacity = staircase::run(session, spec, single).await?;
     let (workers, choice) = stability::load(spec, capacity);
     *load_choice = Some(choice);

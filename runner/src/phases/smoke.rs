@@ -18,16 +18,18 @@ const MAX_SETTLING: usize = 30;
 /// The median of fewer would say little; the step extends itself to get there.
 const MIN_SINGLE: u64 = 20;
 
-/// The one-worker step.
-pub(super) async fn run(session: &mut Session<'_>, spec: &RunSpec) -> Result<Step, Halt> {
+/// The one-worker step. The run goes on for about `after` when the phase is over.
+pub(super) async fn run(session: &mut Session<'_>, spec: &RunSpec, after: Duration) -> Result<Step, Halt> {
+    let length_ms = spec.plan.phases.smoke.duration_ms;
     session.start_phase(PhaseKind::Smoke);
+    session.expect(Duration::from_millis(length_ms) + after);
     session.begin(open_ended(StepRole::Check, 1, 0, true), 0).await?;
     let checked = check(session, spec).await;
     let ended = session.end_step().await;
     checked?;
     ended?;
-    let single = measured(StepRole::Single, 1, spec.plan.phases.smoke.duration_ms, 0, MIN_SINGLE);
-    let step = session.step(single).await?;
+    session.expect(after);
+    let step = session.step(measured(StepRole::Single, 1, length_ms, 0, MIN_SINGLE)).await?;
     session.finish_phase();
     if successes(&step) == 0 {
         return Err(service_gone(&step));

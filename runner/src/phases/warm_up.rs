@@ -13,9 +13,16 @@ use crate::spec::RunSpec;
 /// How long to wait between looks at whether the highest concurrency answers at all.
 const LOOK: Duration = Duration::from_millis(500);
 
-pub(super) async fn run(session: &mut Session<'_>, spec: &RunSpec) -> Result<(), Halt> {
+/// How long the phase takes at least.
+pub(super) fn expected(spec: &RunSpec) -> Duration {
+    Duration::from_millis(spec.plan.phases.warm_up.top_ms)
+}
+
+/// The run goes on for about `after` when the phase is over.
+pub(super) async fn run(session: &mut Session<'_>, spec: &RunSpec, after: Duration) -> Result<(), Halt> {
     let plan = &spec.plan.phases.warm_up;
     session.start_phase(PhaseKind::WarmUp);
+    session.expect(expected(spec) + after);
     let longest = Duration::from_millis(plan.max_duration_ms);
     let until = session.elapsed() + longest;
     session.begin(open_ended(StepRole::WarmUp, 1, 0, true), 0).await?;
@@ -26,7 +33,8 @@ pub(super) async fn run(session: &mut Session<'_>, spec: &RunSpec) -> Result<(),
     session.end_step().await?;
 
     let workers = highest(spec);
-    let top = Duration::from_millis(plan.top_ms);
+    let top = expected(spec);
+    session.expect(after);
     session.begin(open_ended(StepRole::WarmUp, workers, plan.top_ms / 4, false), plan.top_ms).await?;
     let until = session.elapsed() + top.max(longest);
     session.pass(top).await?;
