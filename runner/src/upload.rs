@@ -118,6 +118,17 @@ impl Server {
         }
     }
 
+    /// Whether this token may upload, asked before a long run rather than after it: an upload without a report is
+    /// refused for its content only once its token is accepted.
+    pub async fn accepts_token(&self) -> Result<(), ServerError> {
+        let url = self.url("api/v1/snapshots")?;
+        let empty = || self.request(Method::POST, url.clone()).header(header::CONTENT_TYPE, "application/json");
+        match self.send(empty).await {
+            Err(error @ ServerError::Refused { status: 401 | 403, .. }) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Sends a report. Sending it again is no harm: the server knows it by its run id.
     pub async fn upload(&self, report: &Report) -> Result<Uploaded, ServerError> {
         let url = self.url("api/v1/snapshots")?;

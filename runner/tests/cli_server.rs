@@ -150,7 +150,8 @@ fn gate_runs_at_the_pinned_load_and_ends_by_the_server_s_verdict() {
     let stability = &document["stability"];
     assert_eq!((&stability["workers"], &stability["load_choice"]), (&json!(4), &json!("pinned")));
 
-    let [asked, sent] = &server.seen()[..] else { panic!("{:?}", server.seen()) };
+    let [token, asked, sent] = &server.seen()[..] else { panic!("{:?}", server.seen()) };
+    assert!(token.line.starts_with("post /api/v1/snapshots ") && token.body.is_empty(), "{token:?}");
     let report = Report::from_json(&sent.body).unwrap();
     let query = format!("?plan={}&testbed={} ", report.plan_digest, report.testbed.fingerprint());
     assert!(asked.line.starts_with(&format!("get /api/v1/projects/test/pinned-load{query}")), "{}", asked.line);
@@ -173,6 +174,16 @@ fn gate_keeps_the_report_when_the_server_is_gone() {
     assert!(document["stability"]["workers"].is_number());
     let report = Report::from_json(&std::fs::read(folder.path().join("r.json")).unwrap()).unwrap();
     assert!(report.findings.iter().any(|finding| finding.code == "pinned_load_unknown"));
+}
+
+#[test]
+fn gate_measures_nothing_when_its_token_is_refused() {
+    let model = model();
+    let folder = folder_with_plan(&format!("http://{}", model.address));
+    let server = Fake::start(|seen, _| (if seen.line.starts_with("post ") { 401 } else { 404 }, json!({})));
+    let (code, document) = plimsoll(folder.path(), &["gate", "--server", &server.address]);
+    assert_eq!((code, &document["error"]["kind"]), (2, &json!("refused")), "{document:#}");
+    assert_eq!(model.requests.load(std::sync::atomic::Ordering::Relaxed), 0);
 }
 
 #[test]

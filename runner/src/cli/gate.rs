@@ -13,6 +13,7 @@ use crate::report::{comparison, summary};
 /// A run that a person stopped is not sent by itself.
 pub(super) async fn execute(args: &RunArgs, paint: Paint) -> Result<Done, Failure> {
     let server = args.server.needed()?;
+    server.accepts_token().await.map_err(|error| error.failure(&server))?;
     let Measured { report, path, .. } = &measure::measure(args, Some(&server)).await?;
     let mut json = summary::json(report, path);
     if report.status == Status::Interrupted {

@@ -14,7 +14,9 @@ pub fn text(comparison: &Comparison, paint: Paint) -> String {
     let provisional = if comparison.provisional { " (provisional)" } else { "" };
     let heading = format!("{} {}{provisional}", verdict.mark(), verdict.word().to_uppercase());
     let mut out = format!("{}\n\n{}", paint.verdict(verdict, &heading), wrapped(&comparison.sentence));
-    let (gated, observed): (Vec<_>, Vec<_>) = comparison.metrics.iter().partition(|metric| metric.gated);
+    // With nothing beside them the figures stand in the sentence.
+    let metrics_shown = if comparison.baseline.is_some() { &comparison.metrics[..] } else { &[] };
+    let (gated, observed): (Vec<_>, Vec<_>) = metrics_shown.iter().partition(|metric| metric.gated);
     if !gated.is_empty() {
         let lines = fitting(|names| metrics("gated", comparison, &gated, names));
         let _ = write!(out, "\n{}\n", paint.bold(&lines[0]));
