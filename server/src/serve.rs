@@ -60,17 +60,17 @@ impl Server {
     /// Opens the database (the embedded one without a URL), brings the schema up to date, and listens.
     pub async fn start(config: Config) -> Result<Self, ServeError> {
         config.check()?;
-        make_data_dir(&config.data_dir)?;
+        let data_dir = make_data_dir(&config.data_dir)?;
         let (url, cluster) = match &config.database_url {
             Some(url) => (url.clone(), None),
             None => {
-                let (url, cluster) = embedded(&config).await?;
+                let (url, cluster) = embedded(data_dir.join("postgres"), config.durable).await?;
                 (url, Some(cluster))
             }
         };
         let pool = store::database::open(&url, CONNECTIONS).await?;
         store::migrate::run(&pool).await?;
-        let (token, token_file) = auth::ensure(&pool, &config.data_dir).await?;
+        let (token, token_file) = auth::ensure(&pool, &data_dir).await?;
 
         let failed = |source| ServeError::Listen { at: config.listen, source };
         let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
@@ -152,14 +152,16 @@ pub async fn serve(
 /// The name of our database in the embedded Postgres.
 const DATABASE: &str = "plimsoll";
 
-async fn embedded(config: &Config) -> Result<(SecretString, Cluster), ServeError> {
-    let options = Options { dir: config.data_dir.join("postgres"), durable: config.durable };
+async fn embedded(dir: PathBuf, durable: bool) -> Result<(SecretString, Cluster), ServeError> {
+    let options = Options { dir, durable };
     let cluster = tokio::task::spawn_blocking(move || Cluster::start(&options)).await??;
     tracing::info!(dir = %cluster.dir().display(), pid = cluster.pid(), "Postgres runs");
     store::database::create(&cluster.url("postgres"), DATABASE).await?;
     Ok((cluster.url(DATABASE), cluster))
 }
 
-fn make_data_dir(path: &Path) -> Result<(), ServeError> {
-    postgres::make_dir(path).map_err(|source| ServeError::DataDir { path: path.to_owned(), source })
+/// The folder's absolute path, made if need be.
+fn make_data_dir(path: &Path) -> Result<PathBuf, ServeError> {
+    let made = postgres::make_dir(path).and_then(|()| path.canonicalize());
+    made.map_err(|source| ServeError::DataDir { path: path.to_owned(), source })
 }

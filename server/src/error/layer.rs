@@ -71,3 +71,38 @@ async fn text(body: Body) -> String {
 fn is(headers: &HeaderMap, kind: &str) -> bool {
     headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(|value| value.starts_with(kind))
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::http::StatusCode;
+    use axum::routing::get;
+    use tower::ServiceExt as _;
+    use tower_http::catch_panic::CatchPanicLayer;
+
+    use super::*;
+
+    async fn answer(path: &str) -> (StatusCode, serde_json::Value) {
+        let app = Router::new()
+            .route("/panic", get(async || -> &str { panic!("a secret") }))
+            .route("/text", get(async || (StatusCode::CONFLICT, "in plain words")))
+            .route("/page", get(async || (StatusCode::NOT_FOUND, axum::response::Html("<p>a page"))))
+            .layer(CatchPanicLayer::custom(panicked))
+            .layer(axum::middleware::from_fn(problems));
+        let request = Request::get(path).header("x-request-id", "7").body(Body::empty()).unwrap();
+        let response = app.oneshot(request).await.unwrap();
+        let status = response.status();
+        (status, serde_json::from_str(&text(response.into_body()).await).unwrap_or_default())
+    }
+
+    #[tokio::test]
+    async fn every_failure_is_a_problem_and_none_tells_more_than_it_may() {
+        let (status, panic) = answer("/panic").await;
+        assert_eq!((status, &panic["request_id"]), (StatusCode::INTERNAL_SERVER_ERROR, &"7".into()));
+        assert!(!panic.to_string().contains("secret"), "{panic}");
+        let (status, plain) = answer("/text").await;
+        assert_eq!((status, &plain["detail"]), (StatusCode::CONFLICT, &"in plain words".into()));
+        assert_eq!(answer("/page").await, (StatusCode::NOT_FOUND, serde_json::Value::Null));
+        assert_eq!(answer("/nothing").await.1["status"], 404);
+    }
+}

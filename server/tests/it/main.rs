@@ -6,4 +6,5 @@ mod baseline;
 mod embedded;
 mod program;
 mod reading;
+mod token;
 mod upload;
