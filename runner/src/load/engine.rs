@@ -9,7 +9,8 @@ use tokio::sync::{mpsc, oneshot};
 use super::clock::Clock;
 use super::connection::Transport;
 use super::driver;
-use super::recorder::{Recent, StepId};
+use super::live::Recent;
+use super::recorder::StepId;
 use super::step::{Record, StepPlan};
 use crate::protocol::{Fault, Target};
 

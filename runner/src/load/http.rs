@@ -2,6 +2,8 @@
 //!
 //! Pure: bytes go in, the end of the response comes out. Nothing is decompressed and no redirect is followed.
 
+use super::framing::{Framing, Transfer};
+
 /// What a response may take; more is a broken answer, never memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -277,50 +279,6 @@ impl Decoder {
     }
 }
 
-/// What the headers say about the body and the connection.
-struct Framing {
-    length: Option<u64>,
-    transfer: Transfer,
-    close: bool,
-    keep_alive: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Transfer {
-    None,
-    Chunked,
-    /// Some other coding is last: the body ends with the connection.
-    Other,
-}
-
-impl Framing {
-    fn of(headers: &[httparse::Header<'_>]) -> Result<Self, BadResponse> {
-        let mut framing = Self { length: None, transfer: Transfer::None, close: false, keep_alive: false };
-        for header in headers {
-            let name = header.name;
-            if name.eq_ignore_ascii_case("content-length") {
-                for part in header.value.split(|b| *b == b',') {
-                    let length = decimal(part.trim_ascii()).ok_or(BadResponse::Length)?;
-                    if framing.length.is_some_and(|earlier| earlier != length) {
-                        return Err(BadResponse::Length);
-                    }
-                    framing.length = Some(length);
-                }
-            } else if name.eq_ignore_ascii_case("transfer-encoding") {
-                let last = header.value.rsplit(|b| *b == b',').next().unwrap_or_default().trim_ascii();
-                let chunked = last.eq_ignore_ascii_case(b"chunked");
-                framing.transfer = if chunked { Transfer::Chunked } else { Transfer::Other };
-            } else if name.eq_ignore_ascii_case("connection") {
-                for token in header.value.split(|b| *b == b',').map(<[u8]>::trim_ascii) {
-                    framing.close |= token.eq_ignore_ascii_case(b"close");
-                    framing.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
-                }
-            }
-        }
-        Ok(framing)
-    }
-}
-
 /// Just past the empty line that ends a head, searching from `from`. Bare line feeds are taken too.
 fn head_end(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
@@ -336,13 +294,6 @@ fn head_end(bytes: &[u8], from: usize) -> Option<usize> {
 
 fn take(bytes: &[u8], left: u64) -> &[u8] {
     &bytes[..bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX))]
-}
-
-fn decimal(text: &[u8]) -> Option<u64> {
-    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 fn chunk_size(line: &[u8]) -> Result<u64, BadResponse> {
