@@ -69,7 +69,8 @@ Exit codes:
    6  no baseline
   70  an error of plimsoll itself
 
-`run` and `upload` know no verdict: they end with 0 when they did their work. `compare` and `gate` end by the verdict.";
+`run` ends with 0 when the run is valid and 3 when not, `upload` with 0 when the
+server has the report; `compare` and `gate` end by the verdict.";
 
 /// Why a command did not do its work: what and where, then what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,16 +9,30 @@ use plimsoll_domain::report::{MAX_BYTES, Report};
 
 use crate::exit::{Exit, Failure};
 
-/// Where a run's report goes unless a flag says otherwise: `plimsoll/2025-11-25T14-06-08Z-8d1e07b/report.json`.
-pub fn default_path(started_at: Timestamp, revision: Option<&str>) -> PathBuf {
+/// Where a run's report goes unless a flag says otherwise: `plimsoll/2025-11-25T14-06-08Z-8d1e07b/report.json` below
+/// `root`. The folder is made, so that runs started in the same second do not share one.
+pub fn claim(root: &Path, started_at: Timestamp, revision: Option<&str>) -> Result<PathBuf, Failure> {
+    let failed = |path: &Path, error: io::Error| Failure::usage(format!("cannot make {}: {error}", path.display()));
+    let all = root.join("plimsoll");
+    fs::create_dir_all(&all).map_err(|error| failed(&all, error))?;
+    let name = folder_name(started_at, revision);
+    let names = std::iter::once(name.clone()).chain((2..100).map(|n| format!("{name}-{n}")));
+    for folder in names.map(|name| all.join(name)) {
+        match fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder.join("report.json")),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(failed(&folder, error)),
+        }
+    }
+    Err(Failure::usage(format!("{} and its like exist already", all.join(name).display())).hint("give --output"))
+}
+
+/// A revision's name may hold anything; a folder's may not.
+fn folder_name(started_at: Timestamp, revision: Option<&str>) -> String {
     let time = started_at.strftime("%Y-%m-%dT%H-%M-%SZ");
-    let name: String = revision
-        .unwrap_or("run")
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+') { c } else { '_' })
-        .take(64)
-        .collect();
-    Path::new("plimsoll").join(format!("{time}-{name}")).join("report.json")
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+') { c } else { '_' };
+    let name: String = revision.unwrap_or("run").chars().map(plain).take(64).collect();
+    format!("{time}-{name}")
 }
 
 /// Fails before a long run rather than after it: makes the folder and tries to write in it.
@@ -83,8 +97,29 @@ mod tests {
     #[test]
     fn a_revision_s_name_cannot_leave_the_folder() {
         let at = Timestamp::from_second(1_764_079_568).unwrap();
-        let path = default_path(at, Some("feature/../../x y"));
-        assert_eq!(path, Path::new("plimsoll/2025-11-25T14-06-08Z-feature_.._.._x_y/report.json"));
-        assert_eq!(default_path(at, None), Path::new("plimsoll/2025-11-25T14-06-08Z-run/report.json"));
+        assert_eq!(folder_name(at, Some("feature/../../x y")), "2025-11-25T14-06-08Z-feature_.._.._x_y");
+        assert_eq!(folder_name(at, None), "2025-11-25T14-06-08Z-run");
+    }
+
+    #[test]
+    fn runs_of_the_same_second_have_folders_of_their_own() {
+        let root = tempfile::tempdir().unwrap();
+        let at = Timestamp::from_second(1_764_079_568).unwrap();
+        let first = claim(root.path(), at, Some("v1")).unwrap();
+        let second = claim(root.path(), at, Some("v1")).unwrap();
+        assert!(first.ends_with("plimsoll/2025-11-25T14-06-08Z-v1/report.json"), "{first:?}");
+        assert!(second.ends_with("plimsoll/2025-11-25T14-06-08Z-v1-2/report.json"), "{second:?}");
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_found_before_the_run() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("file"), "").unwrap();
+        for path in ["file/report.json", "."] {
+            assert_eq!(prepare(&root.path().join(path)).unwrap_err().exit, Exit::Usage, "{path}");
+        }
+        let good = root.path().join("new/report.json");
+        prepare(&good).unwrap();
+        assert_eq!(std::fs::read_dir(root.path().join("new")).unwrap().count(), 0, "the probe is gone");
     }
 }

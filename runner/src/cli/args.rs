@@ -31,7 +31,7 @@ pub(super) enum Command {
     /// Validate the plan and print what would be sent; sends nothing.
     #[command(after_help = exit::HELP)]
     Check(PlanArgs),
-    /// Measure: smoke, warm-up, staircase, stability. Writes a report; ends with 0 when it is valid, else with 3.
+    /// Measure: smoke, warm-up, staircase, stability; writes a report.
     #[command(after_help = exit::HELP)]
     Run(RunArgs),
     /// Compare two reports without a server; ends by the verdict.
@@ -128,12 +128,16 @@ pub(super) struct RevisionArgs {
     /// What is measured: a commit when it is hexadecimal, else a tag.
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(super) revision: Option<String>,
+    /// A name of the checked out commit, or of the one that --commit names.
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub(super) tag: Option<String>,
+    /// Another commit than the checked out one.
     #[arg(long, value_name = "SHA")]
     pub(super) commit: Option<CommitSha>,
+    /// The branch, when the checkout is detached.
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub(super) branch: Option<String>,
+    /// The pull request, when no workflow's environment tells it.
     #[arg(long, value_name = "NUMBER")]
     pub(super) pull_request: Option<u64>,
     /// Inference engine and version, for example "onnxruntime 1.22".

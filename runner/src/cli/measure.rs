@@ -1,7 +1,7 @@
 //! What `run` and `gate` share: plan, load, run, report on disk.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use plimsoll_domain::finding::Finding;
@@ -50,8 +50,10 @@ pub(super) async fn measure(args: &RunArgs, server: Option<&Server>) -> Result<M
     };
     let (pinned, unpinned) = load::choose(asked).await?;
     let revision = git::revision(loaded.folder(), &args.revision.named(), &environment);
-    let path =
-        args.output.clone().unwrap_or_else(|| spool::default_path(Timestamp::now(), revision.label().as_deref()));
+    let path = match &args.output {
+        Some(path) => path.clone(),
+        None => spool::claim(Path::new(""), Timestamp::now(), revision.label().as_deref())?,
+    };
     spool::prepare(&path)?;
 
     let spec = RunSpec {
@@ -64,8 +66,10 @@ pub(super) async fn measure(args: &RunArgs, server: Option<&Server>) -> Result<M
         pinned,
     };
     let notes: Vec<Finding> = unknown.into_iter().chain(unpinned).collect();
-    let warnings =
-        other_plan(&loaded, baseline.as_ref()).into_iter().chain(notes.iter().map(|note| note.message.clone()));
+    let warnings = other_plan(&loaded, baseline.as_ref())
+        .into_iter()
+        .chain(short_steps(&loaded))
+        .chain(notes.iter().map(|note| note.message.clone()));
     tell(&heading(&spec), warnings);
 
     let mut progress = Progress::new(&spec, std::io::stderr().is_terminal());
@@ -110,6 +114,13 @@ fn other_plan(loaded: &Loaded, baseline: Option<&Report>) -> Option<String> {
     (ours != *theirs).then(|| {
         format!("The baseline was measured by another plan ({theirs}, this is {ours}): figures will not compare.")
     })
+}
+
+/// A verdict on capacity rests on whole seconds between ramp-up and edges.
+fn short_steps(loaded: &Loaded) -> Option<String> {
+    const SHORTEST_MS: u64 = 5_000;
+    (loaded.plan.executed_step_ms() < SHORTEST_MS)
+        .then(|| "Steps below 5 s show a capacity, but are too short for a verdict on it.".to_owned())
 }
 
 fn tell(heading: &str, warnings: impl Iterator<Item = String>) {

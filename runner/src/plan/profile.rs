@@ -33,10 +33,11 @@ pub(super) fn phases(profile: Profile) -> Phases {
             warm_up: WarmUp { min_requests: 20, max_duration_ms: 2 * SECOND, top_ms: SECOND },
             staircase: Staircase {
                 workers: STEPS.to_vec(),
-                step_ms: 6 * SECOND,
+                // Without ramp-up and edges five whole seconds are left, on which a verdict on capacity can rest.
+                step_ms: 8 * SECOND,
                 ramp_up_ms: SECOND,
                 search: true,
-                search_step_ms: 4 * SECOND,
+                search_step_ms: 8 * SECOND,
                 max_workers: MAX_WORKERS,
                 max_error_rate: MAX_ERROR_RATE,
             },
