@@ -109,7 +109,8 @@ impl Canvas<'_> {
         self.set(at, align, ink, Stroke::Solid, FontStyle::Bold, text);
     }
 
-    /// A point, on paper of its own so that lines do not run through hollow ones.
+    /// A point, on paper of its own so that lines do not run through hollow ones. Only the part that is hit by a pointer
+    /// belongs to the anchor.
     pub(super) fn mark(&mut self, at: At, mark: Mark, radius: f64, ink: Ink) {
         let (x, y) = at;
         let ring = |r: f64, corners: &[(f64, f64)]| -> Vec<At> {
@@ -121,23 +122,23 @@ impl Canvas<'_> {
         const DOWN: [(f64, f64); 3] = [(0.0, 1.4), (1.25, -1.0), (-1.25, -1.0)];
         match mark {
             Mark::Disc => {
-                self.circle(at, radius + 1.2, Ink::Paper, None);
+                self.aside(|canvas| canvas.circle(at, radius + 1.2, Ink::Paper, None));
                 self.circle(at, radius, ink, None);
             }
             Mark::Ring => {
                 self.circle(at, radius, Ink::Paper, None);
-                self.circle(at, radius, ink, Some(1.75));
+                self.aside(|canvas| canvas.circle(at, radius, ink, Some(1.75)));
             }
             Mark::Square | Mark::Diamond => {
                 let corners = if mark == Mark::Square { SQUARE } else { DIAMOND };
                 let mut outline = ring(radius, &corners);
                 self.area(&outline, Ink::Paper);
                 outline.extend_from_within(..2);
-                self.path(&outline, ink, Stroke::Solid, 1.6);
+                self.aside(|canvas| canvas.path(&outline, ink, Stroke::Solid, 1.6));
             }
             Mark::Up | Mark::Down => {
                 let corners = if mark == Mark::Up { UP } else { DOWN };
-                self.area(&ring(radius + 1.2, &corners), Ink::Paper);
+                self.aside(|canvas| canvas.area(&ring(radius + 1.2, &corners), Ink::Paper));
                 self.area(&ring(radius, &corners), ink);
             }
         }
@@ -149,6 +150,13 @@ impl Canvas<'_> {
         self.anchor = u16::try_from(self.anchors.len()).unwrap_or(0);
         paint(self);
         self.anchor = 0;
+    }
+
+    /// What `paint` draws belongs to no anchor.
+    fn aside(&mut self, paint: impl FnOnce(&mut Self)) {
+        let anchor = std::mem::take(&mut self.anchor);
+        paint(self);
+        self.anchor = anchor;
     }
 
     fn set(&mut self, at: At, align: Align, ink: Ink, stroke: Stroke, weight: FontStyle, text: &str) {

@@ -144,6 +144,7 @@ fn histories_of_one_three_and_three_hundred_releases() {
         assert!(markup.contains("href=\"/sentiment/snapshots/0?a=1&amp;b=&quot;2&quot;\""), "{markup}");
         assert!(markup.contains("not judged"));
         assert_eq!(chart.table.rows.len(), count);
+        assert!(markup.len() < 30_000 + 3_000 * count, "{} bytes for {count}", markup.len());
     }
     assert!(history(&History { releases: Vec::new(), workers: None }).is_none());
 }

@@ -7,7 +7,7 @@ mod metrics;
 use askama::Template;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
-use plimsoll_domain::comparison::{Comparison, Metric, MetricVerdict, Verdict};
+use plimsoll_domain::comparison::{Comparison, Metric, MetricVerdict, Trend, Verdict};
 use plimsoll_domain::figures::Figures;
 use plimsoll_domain::format;
 use plimsoll_domain::ids::ProjectSlug;
@@ -269,7 +269,9 @@ fn stairs_title(old: &Figures, new: &Figures) -> (String, String) {
 
 fn distribution_title(comparison: &Comparison) -> String {
     let p99 = comparison.metrics.iter().find(|metric| metric.name == Metric::P99);
+    let noise = p99.and_then(|p99| p99.trend()).is_some_and(|trend| matches!(trend, Trend::WithinNoise));
     match p99.and_then(|p99| p99.baseline.zip(p99.candidate)) {
+        Some(_) if noise => "P99 is the same within noise".to_owned(),
         Some((old, new)) if format::number(old) != format::number(new) => {
             let verb = if new > old { "rose" } else { "fell" };
             format!("P99 {verb} by {}", format::latency((new - old).abs()))

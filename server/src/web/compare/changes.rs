@@ -22,9 +22,12 @@ pub(super) struct Fact {
     pub(super) changed: bool,
 }
 
+/// Facts by name; `None` is not known.
+type Known = Vec<(String, Option<String>)>;
+
 impl Changes {
     pub(super) fn between(base: &Report, cand: &Report) -> Self {
-        let facts = |of: fn(&Report) -> Vec<(String, Option<String>)>| pair(of(base), of(cand));
+        let facts = |of: fn(&Report) -> Known| pair(of(base), of(cand));
         let groups = vec![
             Group { title: "Revision", facts: facts(revision) },
             Group { title: "Plan", facts: facts(plan) },
@@ -53,7 +56,7 @@ impl Changes {
 }
 
 /// Facts by name, in the order of the baseline, then what only the candidate has.
-fn pair(base: Vec<(String, Option<String>)>, cand: Vec<(String, Option<String>)>) -> Vec<Fact> {
+fn pair(base: Known, cand: Known) -> Vec<Fact> {
     let datum =
         |value: Option<&String>| value.map_or_else(|| Datum::Absent("not known".to_owned()), |v| Datum::Is(v.clone()));
     let find = |list: &[(String, Option<String>)], name: &str| -> Option<String> {
@@ -74,7 +77,7 @@ fn pair(base: Vec<(String, Option<String>)>, cand: Vec<(String, Option<String>)>
     facts.collect()
 }
 
-fn revision(report: &Report) -> Vec<(String, Option<String>)> {
+fn revision(report: &Report) -> Known {
     let revision = &report.revision;
     let dirty = if revision.dirty { ", with uncommitted changes" } else { "" };
     vec![
@@ -86,7 +89,7 @@ fn revision(report: &Report) -> Vec<(String, Option<String>)> {
     ]
 }
 
-fn plan(report: &Report) -> Vec<(String, Option<String>)> {
+fn plan(report: &Report) -> Known {
     let (plan, service) = (&report.plan, &report.plan.service);
     let steps: Vec<String> = plan.phases.staircase.workers.iter().map(ToString::to_string).collect();
     let seconds = |ms: u64| format::duration(ms as f64 / 1_000.0);
@@ -100,7 +103,7 @@ fn plan(report: &Report) -> Vec<(String, Option<String>)> {
     ]
 }
 
-fn testbed(report: &Report) -> Vec<(String, Option<String>)> {
+fn testbed(report: &Report) -> Known {
     let bed = &report.testbed;
     let gib = |gib: u32| format!("{gib}{NARROW}GiB");
     let gpu = bed.gpu.as_ref();
@@ -119,7 +122,7 @@ fn testbed(report: &Report) -> Vec<(String, Option<String>)> {
     facts
 }
 
-fn run(report: &Report) -> Vec<(String, Option<String>)> {
+fn run(report: &Report) -> Known {
     let generator = &report.generator;
     vec![
         fact("Measured", Some(minute(report.started_at))),
