@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use jiff::{SignedDuration, Timestamp};
 use plimsoll_domain::synthetic::Synthetic;
 use serde_json::{Value, json};
+use thirtyfour::LoggingPrefsLogLevel;
 use thirtyfour::prelude::*;
-use thirtyfour::{ChromiumLikeCapabilities as _, LoggingPrefsLogLevel};
 
 use crate::support::{Serving, turn};
 
@@ -27,7 +27,8 @@ async fn pages_fit_phone_and_desk_in_light_and_dark() {
         for width in WIDTHS {
             for scheme in SCHEMES {
                 let seen = browser.look(&page.url, width, scheme).await;
-                let complaints = seen.and_then(|seen| if seen.fits(page) { Ok(()) } else { Err(format!("{seen:?}")) });
+                let complaints =
+                    seen.and_then(|seen| if seen.fits(page, scheme) { Ok(()) } else { Err(format!("{seen:?}")) });
                 wrong.extend(complaints.err().map(|why| format!("{} at {width} px, {scheme}: {why}", page.url)));
             }
         }
@@ -87,8 +88,11 @@ struct Seen {
 }
 
 impl Seen {
-    fn fits(&self, page: &Page) -> bool {
-        self.scroll_width <= self.inner_width && self.text.contains(page.word) && self.console.is_empty()
+    fn fits(&self, page: &Page, scheme: &str) -> bool {
+        self.dark == (scheme == "dark")
+            && self.scroll_width <= self.inner_width
+            && self.text.contains(page.word)
+            && self.console.is_empty()
     }
 }
 
@@ -110,7 +114,7 @@ impl Browser {
             .expect("chromedriver starts");
         let mut lines = BufReader::new(chromedriver.stdout.take().expect("stdout is a pipe")).lines();
         let port = lines.by_ref().map_while(Result::ok).find_map(|line| {
-            let (_, port) = line.split_once("on port ")?;
+            let (_, port) = line.split_once("successfully on port ")?;
             port.trim_end_matches('.').parse::<u16>().ok()
         });
         // Read to its end, so that the driver never waits for a full pipe.

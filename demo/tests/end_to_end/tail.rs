@@ -25,7 +25,11 @@ fn the_summary_leads_with_the_tail_of_the_merged_histogram() {
 
     // One slow answer more, and P99 shows it; the mean hardly moves.
     let figures = Figures::of(&read_back(with_soak(989, 11)));
-    assert!(sentence::summary(&figures).starts_with("P99 is 5.00\u{202f}s"), "{}", sentence::summary(&figures));
+    assert!(
+        sentence::summary(&figures).starts_with("P99 is 5\u{202f}000\u{202f}ms"),
+        "{}",
+        sentence::summary(&figures)
+    );
 }
 
 /// A report whose soak has these answers, the slow ones in every other second.
