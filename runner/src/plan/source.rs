@@ -13,6 +13,9 @@ pub struct Source {
     pub text: String,
 }
 
+/// Characters of a line that an excerpt shows.
+const SHOWN: usize = 72;
+
 impl Source {
     /// Line and column (both from 1, columns in characters) of a byte offset.
     pub fn position(&self, offset: usize) -> (usize, usize) {
@@ -32,17 +35,20 @@ impl Source {
         }
     }
 
-    /// The line with the span underlined.
+    /// The line with the span underlined; of a long line the part around it.
     fn excerpt(&self, span: Range<usize>) -> String {
         let (line, column) = self.position(span.start);
         let text = self.text.lines().nth(line - 1).unwrap_or("");
-        let rest = text.chars().count().saturating_sub(column - 1);
-        let wide = self.text[self.floor(span.start)..self.floor(span.end)].chars().count();
+        let skipped = if text.chars().count() > SHOWN { (column - 1).saturating_sub(SHOWN / 2) } else { 0 };
+        let shown: String = text.chars().skip(skipped).take(SHOWN).collect();
+        let before = column - 1 - skipped;
+        let rest = shown.chars().count().saturating_sub(before);
+        let wide = self.text[self.floor(span.start)..self.floor(span.end.max(span.start))].chars().count();
         let number = line.to_string();
         let gap = " ".repeat(number.len());
         // Tabs keep their width under the caret.
-        let lead: String = text.chars().take(column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
-        format!("  {gap} |\n  {number} | {text}\n  {gap} | {lead}{}", "^".repeat(wide.min(rest).max(1)))
+        let lead: String = shown.chars().take(before).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        format!("  {gap} |\n  {number} | {shown}\n  {gap} | {lead}{}", "^".repeat(wide.min(rest).max(1)))
     }
 
     fn floor(&self, offset: usize) -> usize {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use plimsoll_domain::plan::{Assertion, Profile};
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -478,4 +479,25 @@ fn what_cannot_be_sent_is_refused() {
         |           ^^^^^^
       → did you mean "quick"?
     "#);
+}
+
+#[test]
+fn of_a_long_line_the_part_around_the_mistake_is_shown() {
+    let plan = format!("{SERVICE}[workload]\nbody = {{ a = \"{}\", b = nan, c = 1 }}\n", "é".repeat(500));
+    let message = messages(&[plan.as_str()]);
+    assert!(message.contains("holds nan, which JSON cannot say"), "{message}");
+    assert!(message.lines().all(|line| line.chars().count() < 120), "{message}");
+}
+
+proptest! {
+    #[test]
+    fn no_text_is_too_strange_to_be_answered(at in 0usize..3_000, cut in 0usize..40, put in ".{0,6}|[\\[\\]{}=\"'\\n0-9]{0,6}") {
+        let text = template::text("p", "http://h:1/x").replace("# ", "");
+        let start = text.floor_char_boundary(at.min(text.len()));
+        let end = text.floor_char_boundary((at + cut).min(text.len()));
+        let spoiled = format!("{}{put}{}", &text[..start], &text[end..]);
+        if let Err(error) = read_with(&spoiled, &Overrides::default()) {
+            prop_assert!(!Failure::from(error).to_string().is_empty());
+        }
+    }
 }
