@@ -27,9 +27,9 @@ async fn pages_fit_phone_and_desk_in_light_and_dark() {
         for width in WIDTHS {
             for scheme in SCHEMES {
                 let seen = browser.look(&page.url, width, scheme).await;
-                let complaints =
-                    seen.and_then(|seen| if seen.fits(page, scheme) { Ok(()) } else { Err(format!("{seen:?}")) });
-                wrong.extend(complaints.err().map(|why| format!("{} at {width} px, {scheme}: {why}", page.url)));
+                let complaints = seen.map_or_else(|why| vec![why], |seen| seen.complaints(page, scheme));
+                wrong
+                    .extend(complaints.into_iter().map(|what| format!("{} at {width} px, {scheme}: {what}", page.url)));
             }
         }
     }
@@ -44,7 +44,7 @@ fn reachable() -> std::fs::Permissions {
 
 struct Page {
     url: String,
-    /// A word that must be in sight.
+    /// A word that must be in sight, in small letters.
     word: &'static str,
 }
 
@@ -70,15 +70,14 @@ async fn seed(server: &Serving, data_dir: &std::path::Path) -> Vec<Page> {
     }
     let page = |path: String, word| Page { url: format!("{}{path}", server.address), word };
     vec![
-        page("/".to_owned(), "Regressed"),
-        page("/sentiment/history".to_owned(), "Regressed"),
-        page(format!("/sentiment/snapshots/{}", ids[2]), "P99"),
-        page(format!("/sentiment/compare/{}...{}", ids[1], ids[2]), "Regressed"),
+        page("/".to_owned(), "regressed"),
+        page("/sentiment/history".to_owned(), "regressed"),
+        page(format!("/sentiment/snapshots/{}", ids[2]), "p99"),
+        page(format!("/sentiment/compare/{}...{}", ids[1], ids[2]), "regressed"),
     ]
 }
 
 /// What a page shows and says.
-#[derive(Debug)]
 struct Seen {
     inner_width: f64,
     scroll_width: f64,
@@ -88,11 +87,15 @@ struct Seen {
 }
 
 impl Seen {
-    fn fits(&self, page: &Page, scheme: &str) -> bool {
-        self.dark == (scheme == "dark")
-            && self.scroll_width <= self.inner_width
-            && self.text.contains(page.word)
-            && self.console.is_empty()
+    fn complaints(&self, page: &Page, scheme: &str) -> Vec<String> {
+        let in_sight = self.text.to_lowercase().contains(page.word);
+        let wrong = [
+            (self.scroll_width > self.inner_width, format!("scrolls to {} px", self.scroll_width)),
+            (!in_sight, format!("{:?} is not in sight: {}", page.word, self.text)),
+            (self.dark != (scheme == "dark"), "has the colours of the other scheme".to_owned()),
+            (!self.console.is_empty(), format!("the console says {:?}", self.console)),
+        ];
+        wrong.into_iter().filter(|(is, _)| *is).map(|(_, what)| what).collect()
     }
 }
 

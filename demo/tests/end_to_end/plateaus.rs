@@ -10,11 +10,10 @@ use crate::support::{Serving, figure, measure, near, turn};
 fn capacity_and_knee_are_the_arithmetic_ones() {
     let _turn = turn();
     let mut wrong = Vec::new();
-    for pool in [7, 25, 30, 60, 150] {
-        // About 1,000 TPS each, so that short steps hold enough requests.
+    for (pool, ms) in [(7, 40), (25, 50), (30, 60), (60, 100), (150, 150)] {
         let parameters = Parameters {
             pool,
-            pool_time: Duration::from_millis(pool.into()),
+            pool_time: Duration::from_millis(ms),
             base: Duration::from_micros(200),
             per_item: Duration::ZERO,
             ..Parameters::default()
