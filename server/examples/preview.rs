@@ -4,6 +4,7 @@
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use jiff::{SignedDuration, Timestamp};
+use plimsoll_domain::plan::Profile;
 use plimsoll_domain::report::Report;
 use plimsoll_domain::synthetic::Synthetic;
 use plimsoll_server::auth::Tokens;
@@ -38,8 +39,8 @@ async fn main() -> Fallible {
     Ok(())
 }
 
-/// `sentiment` over releases, with an invalid run and a regression at the end; a project with one snapshot; one with
-/// hostile names.
+/// `sentiment` over releases, with an invalid run and a regression at the end; `ranker` with what else can happen; a
+/// project with one snapshot; one with hostile names.
 fn reports() -> Fallible<Vec<Report>> {
     let start: Timestamp = "2025-01-14T14:06:00Z".parse()?;
     let release = |n: u32, tag: &str, pool: u32, run_factor: f64| Synthetic {
@@ -68,6 +69,19 @@ fn reports() -> Fallible<Vec<Report>> {
     out.push(release(10, "v1.8.0", 10, 1.0).report());
     out.push(Synthetic { gpu: "L20".to_owned(), ..release(9, "v1.7.0", 28, 1.0) }.report());
     out.push(Synthetic { project: "embeddings".to_owned(), stability_s: 60, ..release(3, "v0.1.0", 8, 0.4) }.report());
+    // A fast service; a pull request with its short profile; too noisy to say; a plateau that was not reached.
+    let fast = |n: u32, tag: &str| Synthetic {
+        project: "ranker".to_owned(),
+        service_ms: 2.3,
+        stability_workers: 6,
+        stability_s: 30,
+        step_s: 6,
+        ..release(n, tag, 8, 1.0)
+    };
+    out.push(fast(0, "v1.0.0").report());
+    out.push(Synthetic { profile: Profile::Pr, tag: None, pull_request: Some(418), ..fast(1, "") }.report());
+    out.push(Synthetic { waves: 0.12, run_factor: 1.07, error_rate: 0.004, ..fast(2, "v1.1.0") }.report());
+    out.push(Synthetic { pool: 600, staircase: vec![2, 4, 8], ..fast(3, "v1.2.0") }.report());
     let hostile = "<script>alert(1)</script>\"&' ünïcödé with a very long name that does not end soon";
     let odd =
         Synthetic { project: "odd_names".to_owned(), gpu: format!("H100 {hostile}"), ..release(2, hostile, 8, 1.0) };

@@ -17,7 +17,9 @@ use serde::Deserialize;
 use self::changes::Changes;
 use self::metrics::Group;
 use super::history::known;
-use super::view::{Drawn, Here, Link, Look, Noticed, Page, Phrase, View, compare_href, minute, render, snapshot_href};
+use super::view::{
+    Drawn, Here, Link, Look, Noticed, Page, Phrase, View, compare_href, minute, render, snapshot_href, word,
+};
 use crate::charts::{Curve, Datum, IntervalAxis, Stairs, Tone, compared_stairs, distribution};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
@@ -141,7 +143,7 @@ impl ComparePage {
             candidate: named(&cand.row),
             baseline_short: brief(base_label),
             candidate_short: brief(label),
-            word: format!("{} {}", verdict.mark(), verdict.word()),
+            word: word(verdict),
             say: Phrase::figures(&comparison.sentence),
             facts: facts(comparison, as_judged),
             metrics_heading: heading(comparison),

@@ -10,7 +10,9 @@ use plimsoll_domain::format;
 use plimsoll_domain::ids::{ProjectSlug, RunId};
 use serde::Deserialize;
 
-use super::view::{Here, Link, Look, Page, Phrase, VerdictWord, day, judged_href, render, sentence, snapshot_href};
+use super::view::{
+    Here, Link, Look, Page, Phrase, VerdictWord, day, judged_href, render, sentence, snapshot_href, word,
+};
 use crate::charts::{Chart, Datum, History, Release, Standing, history};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
@@ -34,6 +36,8 @@ struct HistoryPage {
     page: Page,
     project: ProjectSlug,
     heading: String,
+    /// The newest snapshot's verdict.
+    word: Option<String>,
     say: Phrase,
     facts: Vec<Link>,
     testbeds: Vec<Choice>,
@@ -119,6 +123,7 @@ impl HistoryPage {
         let more = (rows.len() == PAGE as usize).then(|| rows.last()).flatten();
         Self {
             page: Page::new(format!("{project}: history"), look, Some(&project), Here::History),
+            word: newest.map(|row| word(row.verdict)),
             say: say(newest),
             facts: facts(newest, rows, judged),
             testbeds: testbeds(series, filter),

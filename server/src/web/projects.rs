@@ -9,7 +9,7 @@ use plimsoll_domain::comparison::Verdict;
 use plimsoll_domain::format;
 use plimsoll_domain::ids::RunId;
 
-use super::view::{Drawn, Here, Look, Page, Phrase, VerdictWord, day, judged_href, render, snapshot_href};
+use super::view::{Drawn, Here, Look, Page, Phrase, VerdictWord, day, judged_href, render, snapshot_href, word};
 use crate::charts::{Datum, spark};
 use crate::error::Result;
 use crate::state::AppState;
@@ -21,6 +21,8 @@ use crate::store::snapshots::SnapshotRow;
 #[template(path = "projects.html")]
 struct Projects {
     page: Page,
+    /// The worst verdict.
+    word: Option<String>,
     say: Phrase,
     rows: Vec<Row>,
     /// Whether any project has a course to draw.
@@ -63,6 +65,7 @@ pub(super) async fn page(State(state): State<AppState>) -> Result<Response> {
     let title = if regressed > 0 { format!("Projects: {regressed} regressed") } else { "Projects".to_owned() };
     Ok(render(&Projects {
         page: Page::new(title, look.unwrap_or(Look::Plain), None, Here::Projects),
+        word: overviews.iter().find_map(verdict).map(word),
         say: Phrase::figures(&say(&overviews, regressed)),
         sparks: courses.iter().any(|course| course.p99_ms.len() > 1),
         rows,

@@ -132,7 +132,7 @@ impl SnapshotPage {
 
 fn word(row: &SnapshotRow, comparison: Option<&Comparison>) -> String {
     let against = comparison.and_then(|c| c.baseline.as_ref()).map(|side| side.revision.as_str());
-    let word = format!("{} {}", row.verdict.mark(), row.verdict.word());
+    let word = super::view::word(row.verdict);
     match (row.verdict, against) {
         (Verdict::Pass | Verdict::Regressed | Verdict::Inconclusive, Some(against)) => {
             format!("{word} against {against}")

@@ -136,6 +136,11 @@ impl fmt::Display for Emblem {
 }
 impl HtmlSafe for Emblem {}
 
+/// A verdict's word with its mark, as it stands above the answer.
+pub(super) fn word(verdict: Verdict) -> String {
+    format!("{} {}", verdict.mark(), verdict.word())
+}
+
 /// A verdict as a word with its mark and colour, linked when there is something to lead to.
 #[derive(Debug, Clone)]
 pub(super) struct VerdictWord {

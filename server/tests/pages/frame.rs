@@ -98,6 +98,7 @@ async fn projects_lead_to_their_snapshots_the_worst_first() {
     assert_eq!(rows.len(), 2);
     assert!(rows[0][0].starts_with("sentiment") && rows[0].iter().any(|cell| cell == "▲ regressed"), "{rows:?}");
     assert!(rows[1].iter().any(|cell| cell == "– no baseline"), "{rows:?}");
+    assert_eq!(page.one(".word"), "▲ Regressed");
     assert!(page.one(".say").contains("sentiment v2.0.0"));
     assert!(page.attributes("tbody a", "href").contains(&format!("/sentiment/snapshots/{}", slow.run_id)));
     assert_eq!(page.all(".spark svg").len(), 2);

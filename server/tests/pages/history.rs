@@ -11,6 +11,7 @@ async fn a_history_has_a_point_and_a_row_for_each_release() {
     assert_eq!(site.get("/sentiment").await.header("location"), "/sentiment/history");
     let page = site.page("/sentiment/history").await;
     assert_eq!(page.one("h1"), "3 snapshots on A10 ×1, v1.0.0 to v1.2.0");
+    assert_eq!(page.one(".word"), "▲ Regressed");
     assert_eq!(page.one("figcaption h2"), "P99 rose and capacity fell at v1.2.0");
 
     let rows = page.table("Snapshots");
