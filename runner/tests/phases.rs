@@ -140,7 +140,7 @@ async fn a_stop_keeps_what_was_measured() {
     };
     let report = phases::run(plan, &mut observer, stopped).await.unwrap();
     report.check().unwrap();
-    assert_eq!((report.status, ticks), (Status::Interrupted, 1));
+    assert!(report.status == Status::Interrupted && ticks > 0, "{:?} after {ticks} ticks", report.status);
     assert!(report.smoke().is_some() && !report.is_valid());
     let step = &report.phase(PhaseKind::Staircase).unwrap().steps[0];
     assert!(step.duration_ms < 30_000, "{} ms", step.duration_ms);
