@@ -66,7 +66,7 @@ impl From<StoreError> for AppError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::NulInText => Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()),
-            StoreError::Unavailable => {
+            StoreError::Unavailable(_) => {
                 let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer; try again");
                 Self(Problem { cause: Some(error.to_string()), ..problem.0 })
             }

@@ -24,7 +24,7 @@ pub enum ServeError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Postgres(#[from] PostgresError),
-    #[error("the database: {0}")]
+    #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
     Token(#[from] TokenFileError),

@@ -29,8 +29,8 @@ type RevisionJson = sqlx::types::Json<plimsoll_domain::revision::Revision>;
 pub enum StoreError {
     #[error(transparent)]
     Database(sqlx::Error),
-    #[error("the database does not answer")]
-    Unavailable,
+    #[error("the database does not answer: {0}")]
+    Unavailable(sqlx::Error),
     /// Postgres keeps no NUL character in a text.
     #[error("a text contains a NUL character")]
     NulInText,
@@ -45,7 +45,7 @@ pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
         if matches!(error, sqlx::Error::PoolTimedOut | sqlx::Error::Io(_) | sqlx::Error::PoolClosed) {
-            return Self::Unavailable;
+            return Self::Unavailable(error);
         }
         // untranslatable_character (jsonb) and character_not_in_repertoire (text)
         let nul =

@@ -25,6 +25,12 @@ pub(crate) struct App {
     pub(crate) pool: Pool,
 }
 
+/// The address of a migrated, empty database.
+pub(crate) async fn database() -> SecretString {
+    let scratch = SCRATCH.get_or_init(async || Scratch::start().await.expect("a scratch Postgres")).await;
+    scratch.database().await.expect("a database")
+}
+
 /// An answer. `json` is null when the body is none.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -36,9 +42,7 @@ pub(crate) struct Answer {
 
 impl App {
     pub(crate) async fn new() -> Self {
-        let scratch = SCRATCH.get_or_init(async || Scratch::start().await.expect("a scratch Postgres")).await;
-        let url = scratch.database().await.expect("a database");
-        let pool = store::database::open(&url, 4).await.expect("connections");
+        let pool = store::database::open(&database().await, 4).await.expect("connections");
         let tokens = Tokens::new(&[SecretString::from(TOKEN)]);
         Self { router: router(AppState::new(pool.clone(), tokens, None)), pool }
     }

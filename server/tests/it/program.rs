@@ -1,7 +1,7 @@
 //! The program: starts, says where it listens, stops in order, and takes its Postgres along however it ends.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -60,8 +60,7 @@ fn ends(pid: Pid) -> bool {
     true
 }
 
-fn get(address: &str, path: &str) -> String {
-    use std::io::Write as _;
+pub(crate) fn get(address: &str, path: &str) -> String {
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();

@@ -1,0 +1,37 @@
+//! A server embedded in another program, on a database of somebody else's.
+
+use plimsoll_server::config::Config;
+use plimsoll_server::serve::{ServeError, Server};
+
+use crate::app::database;
+use crate::program::get;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_given_database_is_used_and_no_postgres_is_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = Config { database_url: Some(database().await), ..Config::local(folder.path().join("data")) };
+    let one = Server::start(config.clone()).await.unwrap();
+    assert!(one.cluster().is_none());
+    assert!(!folder.path().join("data/postgres").exists());
+    // Two servers share a database.
+    let two = Server::start(config).await.unwrap();
+    for server in [&one, &two] {
+        let address = server.address().to_string();
+        let answer = tokio::task::spawn_blocking(move || get(&address, "/readyz")).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    one.stop().await.unwrap();
+    two.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_database_that_does_not_answer_or_a_bad_setting_is_said_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let local = Config::local(folder.path());
+    let dead = Config { database_url: Some("postgres://x@127.0.0.1:1/x".into()), ..local.clone() };
+    assert!(matches!(Server::start(dead).await, Err(ServeError::Store(_))));
+    let short = Config { tokens: vec!["guess".into()], ..local.clone() };
+    assert!(Server::start(short).await.unwrap_err().to_string().contains("PLIMSOLL_TOKENS"));
+    let nowhere = Config { public_url: Some("plimsoll.example".into()), ..local };
+    assert!(Server::start(nowhere).await.unwrap_err().to_string().contains("plimsoll.example"));
+}
