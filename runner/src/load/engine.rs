@@ -73,7 +73,6 @@ impl Engine {
         let (outbox, events) = mpsc::channel(EVENTS);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
         std::thread::Builder::new().name("plimsoll-load".to_owned()).spawn(move || {
-            prefer_this_thread();
             let local = tokio::task::LocalSet::new();
             local.block_on(&runtime, driver::drive(target, transport, clock, inbox, outbox));
         })?;
@@ -116,13 +115,4 @@ impl Engine {
         self.commands.send(make(reply)).await.map_err(|_| Gone)?;
         Ok(answer)
     }
-}
-
-/// Asks to be woken before others that share the host, most of all a service that fills its cores: an answer that waits
-/// for this thread looks like a slow answer. The thread itself needs little. Only a privileged user may ask; without it
-/// the timer lag tells what was lost.
-fn prefer_this_thread() {
-    // On Linux the calling thread's, elsewhere the whole process's priority: that is not meant.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::setpriority_process(None, -10);
 }
