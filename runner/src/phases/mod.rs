@@ -40,10 +40,15 @@ pub use error::{Cause, RunError};
 pub async fn run(
     spec: RunSpec,
     observer: &mut (dyn Observer + Send),
-    stop: watch::Receiver<bool>,
+    mut stop: watch::Receiver<bool>,
 ) -> Result<Report, RunError> {
-    let setup = setup::prepare(&spec).await?;
     let started_at = Timestamp::now();
+    let setup = tokio::select! {
+        setup = setup::prepare(&spec) => setup?,
+        () = session::stopped(&mut stop) => {
+            return Ok(assemble(spec, Vec::new(), Status::Interrupted, None, started_at, false));
+        }
+    };
     let clock = Clock::start();
     let engine = Engine::start(setup.target, setup.transport, clock)
         .map_err(|error| RunError::new(Cause::Ours, format!("the load engine could not start: {error}")))?;

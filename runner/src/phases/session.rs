@@ -247,7 +247,7 @@ impl<'a> Session<'a> {
 }
 
 /// Ends when the flag turns true. A flag that nobody can turn any more never does.
-async fn stopped(stop: &mut watch::Receiver<bool>) {
+pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
     if stop.wait_for(|stop| *stop).await.is_err() {
         std::future::pending::<()>().await;
     }
