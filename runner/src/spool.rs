@@ -74,7 +74,11 @@ pub fn read(path: &Path) -> Result<Report, Failure> {
         io::ErrorKind::NotFound => broken("there is no such file".to_owned()),
         _ => broken(error.to_string()),
     })?;
+    if file.metadata().is_ok_and(|data| data.len() > MAX_BYTES as u64) {
+        return Err(broken(format!("too large for a report: at most {} MiB are read", MAX_BYTES >> 20)));
+    }
     let mut bytes = Vec::new();
+    // Of what has no length of its own no more is read either.
     file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(|error| broken(error.to_string()))?;
     Report::from_json(&bytes).map_err(|error| broken(error.to_string()))
 }

@@ -176,6 +176,15 @@ fn spoiled_reports_are_refused_with_what_and_where() {
 }
 
 #[test]
+fn a_file_too_large_for_a_report_is_not_read() {
+    let folder = folder_with_plan(NOBODY);
+    let big = std::fs::File::create(folder.path().join("big.json")).unwrap();
+    big.set_len(plimsoll_domain::report::MAX_BYTES as u64 + 1).unwrap();
+    let (code, document) = run_json(folder.path(), &["upload", "big.json", "--server", NOBODY]);
+    assert!(code == 2 && document["error"]["message"].as_str().unwrap().contains("64 MiB"), "{document:#}");
+}
+
+#[test]
 fn an_unreachable_service_exits_with_3() {
     let folder = folder_with_plan(NOBODY);
     let (code, document) = run_json(folder.path(), &["run"]);

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use plimsoll_domain::finding::Finding;
 use plimsoll_domain::ids::RunId;
 use plimsoll_domain::report::Report;
+use plimsoll_domain::revision::Revision;
 use tokio::sync::watch;
 
 use super::args::RunArgs;
@@ -69,6 +70,7 @@ pub(super) async fn measure(args: &RunArgs, server: Option<&Server>) -> Result<M
     let warnings = other_plan(&loaded, baseline.as_ref())
         .into_iter()
         .chain(short_steps(&loaded))
+        .chain(unnamed(&spec.revision))
         .chain(notes.iter().map(|note| note.message.clone()));
     tell(&heading(&spec), warnings);
 
@@ -121,6 +123,19 @@ fn short_steps(loaded: &Loaded) -> Option<String> {
     const SHORTEST_MS: u64 = 5_000;
     (loaded.plan.executed_step_ms() < SHORTEST_MS)
         .then(|| "Steps below 5 s show a capacity, but are too short for a verdict on it.".to_owned())
+}
+
+/// A baseline is found by the revision's name and history.
+fn unnamed(revision: &Revision) -> Option<String> {
+    match (revision.label(), revision.dirty) {
+        (None, _) => {
+            Some("Nothing says what is measured: give --revision, or keep the plan in a git checkout.".to_owned())
+        }
+        (Some(_), true) => {
+            Some("The checkout has uncommitted changes: its commit does not say what is measured.".to_owned())
+        }
+        (Some(_), false) => None,
+    }
 }
 
 fn tell(heading: &str, warnings: impl Iterator<Item = String>) {

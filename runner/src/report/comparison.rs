@@ -29,7 +29,9 @@ pub fn text(comparison: &Comparison, paint: Paint) -> String {
         let lines = fitting(|names| metrics("observed", comparison, &observed, names));
         let _ = write!(out, "\n{}\n{}\n", paint.bold(&lines[0]), lines[1..].join("\n"));
     }
-    let found = findings(&comparison.findings);
+    let sentence = comparison.sentence.to_lowercase();
+    let said = |message: &str| sentence.contains(&message.trim_end_matches('.').to_lowercase());
+    let found = findings(comparison.findings.iter().filter(|finding| !said(&finding.message)));
     if found.is_empty() { out } else { format!("{out}\n{found}") }
 }
 

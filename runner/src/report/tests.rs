@@ -185,6 +185,14 @@ fn a_regression_is_a_table_of_gated_metrics() {
 }
 
 #[test]
+fn what_spoiled_a_comparison_is_said_once() {
+    let spoiled = Synthetic { engine_cpu: 0.93, ..Synthetic::default() }.report();
+    let text = judged(&release("v1", 56.0), &spoiled);
+    assert!(text.starts_with("○ INVALID\n"), "{text}");
+    assert_eq!(text.matches("93\u{202f}% of a core").count(), 1, "{text}");
+}
+
+#[test]
 fn names_of_any_length_and_no_baseline_fit() {
     let long = "release-candidate/2025-11-25-with-a-long-name";
     judged(&release(long, 40.0), &release(long, 40.2));
