@@ -1,6 +1,6 @@
 //! Panels: a plot area with its axes.
 
-use super::canvas::{Align, At, Canvas, SMALL, TEXT, text_width};
+use super::canvas::{Align, At, BOLD, Canvas, SMALL, TEXT, text_width};
 use super::ink::{Ink, Stroke};
 use super::scale::Linear;
 
@@ -62,6 +62,12 @@ impl Panel {
         let x = x.min(self.right - half).max(self.left + half);
         canvas.small((x, y), Align::Middle, ink, text);
     }
+}
+
+/// Pixels that these texts, bold or not, need to the right of a panel, each behind its offset; at least 40.
+pub(super) fn margin<'a>(texts: impl IntoIterator<Item = (f64, &'a str)>) -> f64 {
+    let widths = texts.into_iter().map(|(offset, text)| offset + text_width(text, TEXT) * BOLD + 2.0);
+    widths.fold(40.0, f64::max)
 }
 
 /// A label cut to what the margin holds.

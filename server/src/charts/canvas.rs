@@ -12,6 +12,8 @@ const SCALE: f64 = 10.0;
 /// Font sizes in CSS pixels; the style sheet sets the same.
 pub(super) const TEXT: f64 = 12.5;
 pub(super) const SMALL: f64 = 11.5;
+/// How much wider bold text runs.
+pub(super) const BOLD: f64 = 1.1;
 
 /// A point in CSS pixels from the upper left corner.
 pub(super) type At = (f64, f64);

@@ -4,8 +4,8 @@ use plimsoll_domain::format;
 use plimsoll_domain::histogram::Histogram;
 use plimsoll_domain::percentile::MIN_FOR_P99;
 
-use super::axis::{Panel, short};
-use super::canvas::{Align, At, Canvas, Drawing, Mark, TEXT, draw, text_width};
+use super::axis::{Panel, margin, short};
+use super::canvas::{Align, At, BOLD, Canvas, Drawing, Mark, TEXT, draw, text_width};
 use super::figure::{Chart, DataTable, Datum, Size};
 use super::ink::{Ink, Stroke, Tone};
 use super::labels::{Taken, spread};
@@ -71,15 +71,18 @@ fn drawing(curves: &[Curve<'_>], tail: &Tail, size: Size) -> Drawing {
             500.0
         },
     );
-    let (left, right) = if narrow { (44.0, width - 60.0) } else { (46.0, width - 86.0) };
     let all: Vec<Vec<(f64, f64)>> =
         curves.iter().map(|curve| tail.samples(120).filter_map(|q| Some((q, curve.ms(q)?))).collect()).collect();
     let most = all.iter().flatten().map(|p| p.1).fold(0.0, f64::max);
     let (unit, scale) = latency_unit(most);
+    let y = Linear::holding([most / scale], if low { 5 } else { 7 });
+    let names: Vec<String> = curves.iter().map(|curve| end(curve, narrow)).collect();
+    let named = names.iter().filter(|_| curves.len() > 1).map(|name| (7.0, name.as_str()));
+    let left = y.room().max(if narrow { 40.0 } else { 46.0 });
     let scene = Scene {
-        panel: Panel { left, right, top: 34.0, bottom: height - 28.0 },
+        panel: Panel { left, right: width - margin(named), top: 34.0, bottom: height - 28.0 },
         tail: *tail,
-        y: Linear::holding([most / scale], if low { 5 } else { 7 }),
+        y,
         unit,
         scale,
     };
@@ -115,8 +118,7 @@ impl Scene {
         let ends: Vec<f64> = lines.iter().map(|line| line.last().map_or(panel.bottom, |end| end.1)).collect();
         for (curve, y) in curves.iter().zip(spread(&ends, 16.0, panel.top, panel.bottom)) {
             if curves.len() > 1 {
-                let label = short(curve.label, if narrow { 7 } else { 11 });
-                write(canvas, (panel.right + 7.0, y), Align::Start, curve.tone, &label);
+                write(canvas, (panel.right + 7.0, y), Align::Start, curve.tone, &end(curve, narrow));
             }
         }
         let ticks: Vec<_> =
@@ -135,7 +137,7 @@ impl Scene {
             });
             let figure = format::number(ms / self.scale);
             let text = if named { format!("{name} {figure}") } else { figure };
-            let room = text_width(&text, TEXT) * if curve.tone == Tone::Baseline { 1.0 } else { 1.08 };
+            let room = text_width(&text, TEXT) * if curve.tone == Tone::Baseline { 1.0 } else { BOLD };
             // P50 stands on the axis: its label goes inwards and below, where the rising line leaves room.
             let (x, align) = match above && q > 0.50 {
                 true => ((x - 2.0).max(self.panel.left + room + 4.0), Align::End),
@@ -161,7 +163,7 @@ impl Scene {
         canvas.line((x, top), (x, bottom), Ink::Mute, Stroke::Rule, 1.0);
         let sign = if new > old { "+" } else { "−" };
         let text = format!("{sign}{}{}{}", format::number((new - old).abs() / self.scale), format::NARROW, self.unit);
-        let room = text_width(&text, TEXT) * 1.08;
+        let room = text_width(&text, TEXT) * BOLD;
         let fits = x + 8.0 + room < self.panel.right;
         let (from, align) = if fits { (x + 8.0, Align::Start) } else { (x - 8.0 - room, Align::End) };
         let y = (top + bottom) / 2.0;
@@ -176,6 +178,11 @@ fn higher(curves: &[Curve<'_>]) -> usize {
     let q = curves.iter().map(Curve::supported).fold(1.0, f64::min).min(0.99);
     let ms: Vec<f64> = curves.iter().map(|curve| curve.ms(q).unwrap_or(0.0)).collect();
     usize::from(ms.get(1) >= ms.first())
+}
+
+/// A curve's name at its end.
+fn end(curve: &Curve<'_>, narrow: bool) -> String {
+    short(curve.label, if narrow { 9 } else { 13 })
 }
 
 fn write(canvas: &mut Canvas<'_>, at: At, align: Align, tone: Tone, text: &str) {

@@ -2,7 +2,7 @@
 
 use plimsoll_domain::format;
 
-use super::axis::{Panel, short};
+use super::axis::{Panel, margin, short};
 use super::canvas::{Align, At, Canvas, Drawing, Mark, TEXT, draw, text_width};
 use super::figure::{Chart, DataTable, Datum, Size};
 use super::ink::{Ink, Stroke, Tone};
@@ -33,6 +33,8 @@ pub struct Release {
     pub allowed_p99_ms: Option<f64>,
     pub allowed_capacity_tps: Option<f64>,
     pub standing: Standing,
+    /// Which of the two figures made it `regressed`.
+    pub worse: Worse,
     /// Lines join only neighbours of one segment: those that compare.
     pub segment: usize,
 }
@@ -45,6 +47,13 @@ pub enum Standing {
     Undecided,
     /// Hollow: its figures count for nothing.
     Invalid,
+}
+
+/// Where a regressed release is marked: an error rate alone marks both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Worse {
+    pub p99: bool,
+    pub capacity: bool,
 }
 
 /// `None` when no release has a figure.
@@ -82,6 +91,7 @@ struct Series<'a> {
     value: fn(&Release) -> Option<f64>,
     interval: fn(&Release) -> Option<[f64; 2]>,
     allowed: fn(&Release) -> Option<f64>,
+    moved: fn(Worse) -> bool,
     /// The mark that points to where it got worse.
     worse: Mark,
     unit: &'static str,
@@ -90,44 +100,50 @@ struct Series<'a> {
 fn drawing(history: &History, size: Size) -> Drawing {
     let narrow = size == Size::Narrow;
     let (width, height) = (size.width(), if narrow { 420.0 } else { 520.0 });
-    let (left, right) = if narrow { (44.0, width - 66.0) } else { (46.0, width - 92.0) };
-    let middle = height * 0.55;
-    let upper = Panel { left, right, top: 34.0, bottom: middle };
-    let lower = Panel { left, right, top: middle + 48.0, bottom: height - 30.0 };
     let releases = &history.releases[..];
     let tops = |r: &Release| [r.p99_ms, r.p99_interval_ms.map(|i| i[1]), r.allowed_p99_ms];
     let most = releases.iter().flat_map(tops).flatten().fold(0.0, f64::max);
     let (name, scale) = latency_unit(most);
     let most_tps = releases.iter().flat_map(|r| [r.capacity_tps, r.allowed_capacity_tps]).flatten();
-    let p99 = Series {
+    let (y, below) = (Linear::holding([most / scale], 5), Linear::holding(most_tps, 4));
+    let left = y.room().max(below.room()).max(if narrow { 40.0 } else { 46.0 });
+    let middle = height * 0.55;
+    let upper = Panel { left, right: width - 40.0, top: 34.0, bottom: middle };
+    let lower = Panel { left, right: width - 40.0, top: middle + 48.0, bottom: height - 30.0 };
+    let mut p99 = Series {
         panel: upper,
-        y: Linear::holding([most / scale], 5),
+        y,
         scale,
         releases,
         value: |r| r.p99_ms,
         interval: |r| r.p99_interval_ms,
         allowed: |r| r.allowed_p99_ms,
+        moved: |worse| worse.p99 || !worse.capacity,
         worse: Mark::Up,
         unit: name,
     };
-    let capacity = Series {
+    let mut capacity = Series {
         panel: lower,
-        y: Linear::holding(most_tps, 4),
+        y: below,
         scale: 1.0,
         releases,
         value: |r| r.capacity_tps,
         interval: |_| None,
         allowed: |r| r.allowed_capacity_tps,
+        moved: |worse| worse.capacity || !worse.p99,
         worse: Mark::Down,
         unit: "TPS",
     };
+    let texts = [p99.ends(narrow), capacity.ends(narrow)].concat();
+    let right = width - margin(texts.iter().map(|text| (8.0, text.as_str())));
+    (p99.panel.right, capacity.panel.right) = (right, right);
     let at = history.workers.filter(|_| !narrow).map(|w| format!(" at {w} workers")).unwrap_or_default();
     draw(width, height, |canvas| {
-        upper.values(canvas, &p99.y, &format!("P99{at}, {name}"));
+        p99.panel.values(canvas, &p99.y, &format!("P99{at}, {name}"));
         p99.draw(canvas, narrow);
-        lower.values(canvas, &capacity.y, "capacity, TPS");
+        capacity.panel.values(canvas, &capacity.y, "capacity, TPS");
         capacity.draw(canvas, narrow);
-        names(canvas, &lower, releases, narrow);
+        names(canvas, &capacity.panel, releases, narrow);
     })
 }
 
@@ -153,6 +169,14 @@ impl Series<'_> {
             }
         }
         self.last(canvas, narrow);
+    }
+
+    /// A release that regressed by the other figure alone is plain here.
+    fn standing(&self, release: &Release) -> Standing {
+        match release.standing {
+            Standing::Regressed if !(self.moved)(release.worse) => Standing::Plain,
+            standing => standing,
+        }
     }
 
     fn at(&self, i: usize, value: Option<f64>) -> Option<At> {
@@ -186,7 +210,7 @@ impl Series<'_> {
         let release = &self.releases[i];
         let Some(value) = (self.value)(release) else { return };
         let Some((x, y)) = self.at(i, Some(value)) else { return };
-        let (ink, mark, radius): (_, _, f64) = match release.standing {
+        let (ink, mark, radius): (_, _, f64) = match self.standing(release) {
             Standing::Plain => (Ink::Blue, Mark::Disc, 3.4),
             Standing::Regressed => (Ink::Worse, self.worse, 5.0),
             Standing::Undecided => (Ink::Doubt, Mark::Diamond, 3.6),
@@ -214,22 +238,36 @@ impl Series<'_> {
         let count = self.releases.len();
         let Some(newest) = self.releases.last() else { return };
         let Some((x, y)) = self.at(count - 1, (self.value)(newest)) else { return };
-        let x = (x + 10.0).max(self.panel.right + 6.0);
-        let tone = match newest.standing {
+        let x = (x + 10.0).max(self.panel.right + 8.0);
+        let tone = match self.standing(newest) {
             Standing::Plain => Tone::Plain,
             Standing::Regressed => Tone::Worse,
             Standing::Undecided => Tone::Doubt,
             Standing::Invalid => Tone::Void,
         };
-        let value = (self.value)(newest).unwrap_or_default() / self.scale;
-        let text = format!("{}{}{}", format::number(value), format::NARROW, self.unit);
-        canvas.bold((x, y), Align::Start, tone.text(), &text);
+        let mut texts = self.ends(narrow).into_iter();
+        if let Some(text) = texts.next() {
+            canvas.bold((x, y), Align::Start, tone.text(), &text);
+        }
         let Some((_, allowed)) = self.at(count - 1, (self.allowed)(newest)) else { return };
         let apart = if (allowed - y).abs() >= 15.0 { allowed } else { y + if allowed > y { 15.0 } else { -15.0 } };
-        let figure = format::number((self.allowed)(newest).unwrap_or_default() / self.scale);
-        let text = if narrow { format!("max {figure}") } else { format!("allowed {figure}") };
-        let text = if narrow && self.worse == Mark::Down { format!("min {figure}") } else { text };
-        canvas.small((x, apart), Align::Start, Ink::Mute, &text);
+        if let Some(text) = texts.next() {
+            canvas.small((x, apart), Align::Start, Ink::Mute, &text);
+        }
+    }
+
+    /// What stands at the end of the axis: the newest figure, and what it was allowed.
+    fn ends(&self, narrow: bool) -> Vec<String> {
+        let Some(newest) = self.releases.last() else { return Vec::new() };
+        let Some(value) = (self.value)(newest) else { return Vec::new() };
+        let bound = match (narrow, self.worse) {
+            (false, _) => "allowed",
+            (true, Mark::Down) => "min",
+            (true, _) => "max",
+        };
+        let figure = format!("{}{}{}", format::number(value / self.scale), format::NARROW, self.unit);
+        let allowed = (self.allowed)(newest).map(|v| format!("{bound} {}", format::number(v / self.scale)));
+        [Some(figure), allowed].into_iter().flatten().collect()
     }
 }
 

@@ -24,7 +24,7 @@ mod tests;
 pub use distribution::{Curve, distribution};
 pub(crate) use figure::withheld;
 pub use figure::{Chart, DataTable, Datum};
-pub use history::{History, Release, Standing, history};
+pub use history::{History, Release, Standing, Worse, history};
 pub use ink::Tone;
 pub use interval::{IntervalAxis, IntervalRow};
 pub(crate) use recolour::escaped;

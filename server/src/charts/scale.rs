@@ -2,6 +2,8 @@
 
 use plimsoll_domain::format;
 
+use super::canvas::{TEXT, text_width};
+
 /// A linear axis from zero to a round value, with ticks that a person would choose.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Linear {
@@ -21,6 +23,11 @@ impl Linear {
     /// The fraction of the axis below `value`.
     pub(super) fn at(&self, value: f64) -> f64 {
         value / self.max
+    }
+
+    /// Pixels that the labels need beside the axis.
+    pub(super) fn room(&self) -> f64 {
+        self.ticks().iter().map(|(_, label)| text_width(label, TEXT)).fold(0.0, f64::max) + 12.0
     }
 
     /// Values with their labels, from zero.

@@ -5,7 +5,7 @@ use plimsoll_domain::histogram::Histogram;
 use plimsoll_domain::report::Step;
 use plimsoll_domain::{format, percentile};
 
-use super::axis::Panel;
+use super::axis::{Panel, margin};
 use super::canvas::{Align, At, Canvas, Drawing, draw};
 use super::figure::{Chart, DataTable, Datum, Size, withheld};
 use super::ink::{Ink, Stroke};
@@ -86,12 +86,18 @@ impl Scene<'_> {
     fn draw(&self, size: Size) -> Drawing {
         let narrow = size == Size::Narrow;
         let (width, height) = (size.width(), if narrow { 250.0 } else { 280.0 });
-        let (left, right) = if narrow { (44.0, width - 74.0) } else { (46.0, width - 86.0) };
-        let panel = Panel { left, right, top: 34.0, bottom: height - 28.0 };
         let all = self.slices.iter().flat_map(|s| [s.p50_ms, s.p99_ms]).chain([self.figures.p99_ms]).flatten();
         let most = all.fold(0.0, f64::max);
         let (name, scale) = latency_unit(most);
         let y = Linear::holding([most / scale], 4);
+        let whole = [("P99", self.figures.p99_ms, true), ("P50", self.figures.p50_ms, false)];
+        let ends: Vec<_> = whole
+            .into_iter()
+            .filter_map(|(name, ms, bold)| Some((format!("{name} {}", format::number(ms? / scale)), ms? / scale, bold)))
+            .collect();
+        let margin = margin(ends.iter().map(|(text, ..)| (7.0, text.as_str())));
+        let left = y.room().max(if narrow { 40.0 } else { 46.0 });
+        let panel = Panel { left, right: width - margin, top: 34.0, bottom: height - 28.0 };
         let total_s = self.step.duration_ms as f64 / 1_000.0;
         let x = |s: f64| panel.x((s / total_s.max(1e-9)).clamp(0.0, 1.0));
         draw(width, height, |canvas| {
@@ -105,14 +111,11 @@ impl Scene<'_> {
             let at = |slice: &Slice, ms: f64| (x((slice.from_s + slice.to_s) / 2.0), panel.y(y.at(ms / scale)));
             self.course(canvas, 1.25, "P50", |slice| slice.p50_ms.map(|ms| (at(slice, ms), ms)));
             self.course(canvas, 2.0, "P99", |slice| slice.p99_ms.map(|ms| (at(slice, ms), ms)));
-            let whole = [("P99", self.figures.p99_ms, true), ("P50", self.figures.p50_ms, false)];
-            let shown: Vec<_> = whole.into_iter().filter_map(|(n, v, bold)| Some((n, v?, bold))).collect();
-            let levels: Vec<f64> = shown.iter().map(|(_, ms, _)| panel.y(y.at(ms / scale))).collect();
-            for ((name, ms, bold), y) in shown.into_iter().zip(spread(&levels, 16.0, panel.top, panel.bottom)) {
-                let text = format!("{name} {}", format::number(ms / scale));
+            let levels: Vec<f64> = ends.iter().map(|(_, value, _)| panel.y(y.at(*value))).collect();
+            for ((text, _, bold), y) in ends.iter().zip(spread(&levels, 16.0, panel.top, panel.bottom)) {
                 match bold {
-                    true => canvas.bold((panel.right + 7.0, y), Align::Start, Ink::Text, &text),
-                    false => canvas.text((panel.right + 7.0, y), Align::Start, Ink::Text, &text),
+                    true => canvas.bold((panel.right + 7.0, y), Align::Start, Ink::Text, text),
+                    false => canvas.text((panel.right + 7.0, y), Align::Start, Ink::Text, text),
                 }
             }
             let (unit, per) = if total_s < 180.0 { ("s", 1.0) } else { ("min", 60.0) };

@@ -4,11 +4,11 @@ use plimsoll_domain::figures::{Figures, StepFigures};
 use plimsoll_domain::format;
 use plimsoll_domain::knee::Capacity;
 
-use super::axis::{Panel, short};
-use super::canvas::{Align, Canvas, Drawing, Mark, SMALL, draw, text_width};
+use super::axis::{Panel, margin, short};
+use super::canvas::{Align, BOLD, Canvas, Drawing, Mark, SMALL, TEXT, draw, text_width};
 use super::figure::{Chart, DataTable, Datum, Size};
 use super::ink::{Ink, Stroke, Tone};
-use super::labels::spread;
+use super::labels::{Taken, spread};
 use super::plot::{Line, ideal};
 use super::scale::{Linear, Log, latency_unit};
 
@@ -85,6 +85,13 @@ impl Latency {
     }
 }
 
+impl Latency {
+    /// The label at the line's end, as long as the margin allows.
+    fn end(&self, narrow: bool) -> String {
+        if narrow { short(&self.brief, 9) } else { short(&self.label, 14) }
+    }
+}
+
 fn mark_of(tone: Tone) -> Mark {
     if tone == Tone::Baseline { Mark::Square } else { Mark::Disc }
 }
@@ -147,26 +154,44 @@ impl Scene<'_> {
                 590.0
             },
         );
-        let (left, right) = if narrow { (44.0, width - 74.0) } else { (46.0, width - 100.0) };
+        let run = self.runs[self.runs.len() - 1];
+        let capacity = run.figures.capacity.filter(|_| run.tone == Tone::Plain);
+        let values = self.tps.iter().flat_map(|line| line.points.iter().map(|p| p.1 * HEADROOM));
+        let y = Linear::holding(values, if narrow { 5 } else { 6 });
+        let most = self.latency.iter().flat_map(|l| l.line.points.iter().map(|p| p.1)).fold(0.0, f64::max);
+        let (unit, scale) = latency_unit(most);
+        let below = Linear::holding([most / scale], 4);
+        let left = y.room().max(below.room()).max(if narrow { 40.0 } else { 46.0 });
+        let right = width - self.margin(narrow, capacity);
         let middle = height * 0.5;
         let upper = Panel { left, right, top: 34.0, bottom: middle };
         let lower = Panel { left, right, top: middle + 50.0, bottom: height - 28.0 };
         draw(width, height, |canvas| {
-            let run = self.runs[self.runs.len() - 1];
-            let capacity = run.figures.capacity.filter(|_| run.tone == Tone::Plain);
-            let values = self.tps.iter().flat_map(|line| line.points.iter().map(|p| p.1 * HEADROOM));
-            let y = Linear::holding(values, if narrow { 5 } else { 6 });
             if let Some(capacity) = capacity {
                 self.saturation(canvas, &upper, &lower, &capacity);
             }
             self.pinned_load(canvas, &upper, &lower, narrow);
             upper.values(canvas, &y, "TPS");
             self.throughput(canvas, &upper, &y, narrow, capacity);
-            self.latencies(canvas, &lower, narrow);
+            lower.values(canvas, &below, &format!("{}, {unit}", self.unit));
+            self.latencies(canvas, &lower, &below, scale, narrow);
             let ticks: Vec<_> =
                 self.x.ticks(if narrow { 8 } else { 12 }).into_iter().map(|(v, label)| (self.x.at(v), label)).collect();
             lower.foot(canvas, &ticks, "workers");
         })
+    }
+
+    /// Room for what stands at the lines' ends.
+    fn margin(&self, narrow: bool, capacity: Option<Capacity>) -> f64 {
+        let disc = capacity.map(|capacity| (33.0, disc_text(narrow, &capacity).0));
+        let lines = self.latency.iter().map(|latency| (8.0, latency.end(narrow)));
+        let runs = self.runs.iter().flat_map(|run| {
+            let tps = run.figures.capacity.map(|c| (8.0, format!("{}{}TPS", format::number(c.tps), format::NARROW)));
+            [Some((8.0, short(run.label, if narrow { 9 } else { 13 }))), tps.filter(|_| capacity.is_none())]
+        });
+        let texts: Vec<(f64, String)> =
+            lines.chain(runs.flatten()).chain(disc).chain([(8.0, "workers".to_owned())]).collect();
+        margin(texts.iter().map(|(offset, text)| (*offset, text.as_str())))
     }
 
     /// A rule through both panels, below everything else, with its name between them.
@@ -203,22 +228,25 @@ impl Scene<'_> {
             let level = panel.y(y.at(capacity.tps));
             canvas.line((panel.left, level), (panel.right, level), Ink::Axis, Stroke::Solid, 1.0);
         }
+        let mut named = None;
         if let Some(one) = run.figures.smoke.as_ref().and_then(|smoke| smoke.tps_per_worker) {
             let most = self.tps.iter().filter_map(|line| line.points.last()).map(|p| p.0).fold(0.0, f64::max);
             let line = ideal(one, &self.x, y, panel, most);
             canvas.path(&line, Ink::Axis, Stroke::Dot, 1.25);
-            let label = "ideal N / R1";
-            if let Some((x, y)) =
-                line.get(line.len() * 9 / 10).filter(|(x, _)| x - panel.left > text_width(label, SMALL) + 8.0)
-            {
-                canvas.small((x - 7.0, y - 2.0), Align::End, Ink::Mute, label);
-            }
+            named = line.get(line.len() * 9 / 10).copied();
         }
         for line in &self.tps {
             line.draw(canvas, panel, &self.x, y, 1.0);
         }
+        let mut taken = Taken::default();
         for run in self.runs.iter().filter(|run| run.tone != Tone::Baseline || self.two()) {
-            self.knee(canvas, panel, y, run);
+            self.knee(canvas, panel, y, run, &mut taken);
+        }
+        // Named where it parts from what was measured, unless a knee's label is there.
+        let (label, room) = ("ideal N / R1", text_width("ideal N / R1", SMALL));
+        if let Some((x, y)) = named.filter(|(x, y)| x - 7.0 - room > panel.left && taken.takes(x - 7.0 - room, *x, *y))
+        {
+            canvas.small((x - 7.0, y - 2.0), Align::End, Ink::Mute, label);
         }
         match capacity {
             Some(capacity) => {
@@ -234,7 +262,7 @@ impl Scene<'_> {
         self.runs.len() == 2 && self.runs[1].tone != Tone::Plain
     }
 
-    fn knee(&self, canvas: &mut Canvas<'_>, panel: &Panel, y: &Linear, run: &Stairs<'_>) {
+    fn knee(&self, canvas: &mut Canvas<'_>, panel: &Panel, y: &Linear, run: &Stairs<'_>, taken: &mut Taken) {
         let Some(capacity) = run.figures.capacity else { return };
         let Some(step) = run.figures.steps.iter().find(|s| s.workers == capacity.workers) else { return };
         let Some(tps) = step.tps else { return };
@@ -252,7 +280,9 @@ impl Scene<'_> {
         canvas.line((x, at + near), (x, at + far), Ink::Axis, Stroke::Solid, 1.0);
         let bound = if capacity.lower_bound { "≥ " } else { "" };
         let label = format!("knee {bound}{}", format::count(u64::from(capacity.workers)));
-        let x = (x - 9.0).min(panel.right - text_width(&label, SMALL));
+        let room = text_width(&label, TEXT) * BOLD;
+        let x = (x - 9.0).min(panel.right - room);
+        taken.takes(x, x + room, at + text);
         canvas.bold((x, at + text), Align::Start, run.tone.text(), &label);
     }
 
@@ -262,7 +292,7 @@ impl Scene<'_> {
         let Some((x, at)) = self.tps[0].end(panel, &self.x, y, 1.0) else { return };
         let disc = panel.y(y.at(capacity.tps));
         let at = if (at - disc).abs() < 30.0 { if at <= disc { disc - 22.0 } else { disc + 34.0 } } else { at };
-        let label = short(base.label, if narrow { 9 } else { 12 });
+        let label = short(base.label, if narrow { 9 } else { 13 });
         canvas.text((x.max(panel.right) + 8.0, at.max(panel.top)), Align::Start, Ink::Mute, &label);
     }
 
@@ -287,24 +317,20 @@ impl Scene<'_> {
         }
     }
 
-    fn latencies(&self, canvas: &mut Canvas<'_>, panel: &Panel, narrow: bool) {
-        let most = self.latency.iter().flat_map(|l| l.line.points.iter().map(|p| p.1)).fold(0.0, f64::max);
-        let (name, scale) = latency_unit(most);
-        let y = Linear::holding([most / scale], 4);
-        panel.values(canvas, &y, &format!("{}, {name}", self.unit));
+    fn latencies(&self, canvas: &mut Canvas<'_>, panel: &Panel, y: &Linear, scale: f64, narrow: bool) {
         for latency in self.latency {
-            latency.line.draw(canvas, panel, &self.x, &y, scale);
+            latency.line.draw(canvas, panel, &self.x, y, scale);
         }
         let ends: Vec<_> = self
             .latency
             .iter()
-            .filter_map(|latency| Some((latency, latency.line.end(panel, &self.x, &y, scale)?)))
+            .filter_map(|latency| Some((latency, latency.line.end(panel, &self.x, y, scale)?)))
             .collect();
         let at: Vec<f64> = ends.iter().map(|(_, end)| end.1).collect();
         let placed = spread(&at, 15.0, panel.top - 4.0, panel.bottom - 6.0);
         for ((latency, (x, _)), y) in ends.into_iter().zip(placed) {
             let x = if panel.right - x < 60.0 { panel.right + 8.0 } else { x + 10.0 };
-            let label = if narrow { short(&latency.brief, 9) } else { short(&latency.label, 14) };
+            let label = latency.end(narrow);
             match latency.bold {
                 true => canvas.bold((x, y), Align::Start, latency.tone.text(), &label),
                 false => canvas.text((x, y), Align::Start, latency.tone.text(), &label),
@@ -319,15 +345,15 @@ fn disc(canvas: &mut Canvas<'_>, panel: &Panel, y: &Linear, narrow: bool, capaci
     canvas.circle((x + 14.0, at), 6.0, Ink::Paper, None);
     canvas.circle((x + 14.0, at), 6.0, Ink::Text, Some(1.75));
     canvas.line((x, at), (x + 28.0, at), Ink::Text, Stroke::Solid, 1.75);
+    let (text, below) = disc_text(narrow, capacity);
+    canvas.bold((x + 33.0, at), Align::Start, Ink::Text, &text);
+    canvas.small((x + 33.0, at + 15.0), Align::Start, Ink::Mute, below);
+}
+
+fn disc_text(narrow: bool, capacity: &Capacity) -> (String, &'static str) {
     let bound = if capacity.lower_bound { "≥ " } else { "" };
     let figure = format!("{bound}{}", format::number(capacity.tps));
-    let (text, below) = if narrow {
-        (figure, "TPS".to_owned())
-    } else {
-        (format!("{figure}{}TPS", format::NARROW), "capacity".to_owned())
-    };
-    canvas.bold((x + 33.0, at), Align::Start, Ink::Text, &text);
-    canvas.small((x + 33.0, at + 15.0), Align::Start, Ink::Mute, &below);
+    if narrow { (figure, "TPS") } else { (format!("{figure}{}TPS", format::NARROW), "capacity") }
 }
 
 fn describe(run: &Stairs<'_>) -> String {

@@ -49,6 +49,7 @@ fn release(label: &str, i: usize) -> Release {
         allowed_p99_ms: Some(260.0),
         allowed_capacity_tps: Some(250.0),
         standing: Standing::Plain,
+        worse: Worse::default(),
         segment: i / 40,
     }
 }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::view::{
     Here, Link, Look, Page, Phrase, VerdictWord, day, judged_href, render, sentence, snapshot_href, word,
 };
-use crate::charts::{Chart, Datum, History, Release, Standing, history};
+use crate::charts::{Chart, Datum, History, Release, Standing, Worse, history};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store;
@@ -260,12 +260,20 @@ fn chart(rows: &[SnapshotRow], judged: &HashMap<RunId, Comparison>) -> Option<Ch
             allowed_p99_ms: comparison.and_then(|c| allowed(c, Metric::P99)),
             allowed_capacity_tps: comparison.and_then(|c| allowed(c, Metric::Capacity)),
             standing: standing(row),
+            worse: comparison.map(worse).unwrap_or_default(),
             segment,
         });
     }
     let workers = rows.first().and_then(|row| row.stability_workers);
     let workers = workers.filter(|workers| rows.iter().all(|row| row.stability_workers == Some(*workers)));
     history(&History { releases, workers })
+}
+
+/// Which gated figures regressed.
+fn worse(comparison: &Comparison) -> Worse {
+    let regressed =
+        |name| comparison.metrics.iter().any(|m| m.name == name && m.gated && m.verdict == MetricVerdict::Regressed);
+    Worse { p99: regressed(Metric::P99), capacity: regressed(Metric::Capacity) }
 }
 
 /// What the gate would have let pass: the baseline's figure, changed by the threshold.
