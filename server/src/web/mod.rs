@@ -8,6 +8,7 @@ mod compare;
 mod failure;
 mod headers;
 mod history;
+mod markup;
 mod methodology;
 mod projects;
 mod snapshot;
