@@ -124,7 +124,7 @@ impl HistoryPage {
         Self {
             page: Page::new(format!("{project}: history"), look, Some(&project), Here::History),
             word: newest.map(|row| word(row.verdict)),
-            say: say(newest),
+            say: say(newest, older),
             facts: facts(newest, rows, judged),
             testbeds: testbeds(series, filter),
             chart_heading: chart_heading(rows, judged),
@@ -180,8 +180,9 @@ fn heading(rows: &[SnapshotRow], testbed: Option<&str>) -> String {
     }
 }
 
-fn say(newest: Option<&SnapshotRow>) -> Phrase {
+fn say(newest: Option<&SnapshotRow>, older: bool) -> Phrase {
     match newest {
+        None if older => Phrase::plain("Nothing older was measured here."),
         None => Phrase::plain("Nothing was measured here yet."),
         Some(row) => Phrase::figures(&format!("{}: {}", row.label, row.sentence)),
     }
