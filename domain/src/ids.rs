@@ -72,7 +72,7 @@ macro_rules! name {
 
 name!(
     /// A project's name in URLs: lower-case letters, digits, `-`, `_` and `.`, 1 to 64 characters, starting with a
-    /// letter or digit.
+    /// letter or digit; not a name that the server's own pages have.
     ProjectSlug,
     slug
 );
@@ -104,7 +104,25 @@ impl Digest {
     }
 }
 
+/// First segments of the server's own paths.
+const RESERVED: [&str; 11] = [
+    "api",
+    "assets",
+    "favicon.ico",
+    "github",
+    "healthz",
+    "login",
+    "logout",
+    "methodology",
+    "metrics",
+    "readyz",
+    "robots.txt",
+];
+
 fn slug(text: &str) -> Result<String, BadName> {
+    if RESERVED.contains(&text) {
+        return Err(bad("project", text, "the server's own pages have this name"));
+    }
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
     let starts = text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
     if (1..=64).contains(&text.len()) && starts && text.chars().all(fits) {
@@ -150,7 +168,7 @@ mod tests {
         for good in ["a", "sentiment", "llm-7b_q4.k", "0day", &"x".repeat(64)] {
             assert!(good.parse::<ProjectSlug>().is_ok(), "{good}");
         }
-        for bad in ["", "A", "a b", "-a", "../x", "é", &"x".repeat(65)] {
+        for bad in ["", "A", "a b", "-a", "../x", "é", "api", "healthz", &"x".repeat(65)] {
             assert!(bad.parse::<ProjectSlug>().is_err(), "{bad}");
         }
         assert_eq!("3F2C91A".parse::<CommitSha>().unwrap().short(), "3f2c91a");

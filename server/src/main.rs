@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use plimsoll_server::config::{Config, ConfigError, default_data_dir};
-use plimsoll_server::serve::{Server, serve};
+use plimsoll_server::serve::{ServeError, Server, serve};
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -58,7 +58,9 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("plimsoll-server: {error}");
-            ExitCode::FAILURE
+            // 1 is the verdict `regressed` of the other programs, and clap's 2 is wrong usage.
+            let misused = error.is::<ConfigError>() || matches!(error.downcast_ref(), Some(ServeError::Config(_)));
+            ExitCode::from(if misused { 2 } else { 70 })
         }
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use plimsoll_domain::comparison::{Comparison, Metric, MetricComparison, Unit};
 use plimsoll_domain::format::{self, ABSENT, NARROW, number};
+use plimsoll_domain::sentence;
 
 use super::paint::Paint;
 use super::summary::findings;
@@ -102,17 +103,13 @@ fn name(metric: &MetricComparison, comparison: &Comparison) -> String {
     }
 }
 
+/// The sentence's names, shorter where a column of a table is narrow.
 fn words(metric: Metric) -> &'static str {
     match metric {
-        Metric::P99 => "P99",
-        Metric::Capacity => "capacity",
-        Metric::ErrorRate => "error rate",
-        Metric::P50 => "P50",
-        Metric::P95 => "P95",
         Metric::Max => "max",
         Metric::Tps => "stability",
-        Metric::Knee => "knee",
         Metric::SingleLatency => "alone",
+        other => sentence::name(other),
     }
 }
 

@@ -116,6 +116,6 @@ fn a_wrong_pg_bin_is_named() {
     let folder = folder();
     let output = command(folder.path()).env("PG_BIN", "/nowhere").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(70));
     assert!(said.contains("PG_BIN is /nowhere"), "{said}");
 }
