@@ -78,6 +78,8 @@ async fn an_invalid_run_says_why_and_what_to_do() {
     assert_eq!(page.one(".word"), "○ Invalid");
     assert!(page.one(".say").contains("load generator"));
     assert!(page.all(".findings li")[0].contains("This voids the run."));
+    // What is a finding is not in order as well: only the origin of the run names the generator.
+    assert_eq!(page.all("dt").iter().filter(|name| *name == "Load generator").count(), 1);
 }
 
 #[tokio::test]

@@ -101,7 +101,8 @@ pub(super) fn soak_title(step: &Step, figures: &StepFigures) -> (String, String)
         None => "Latency over time".to_owned(),
     };
     let length = format::duration(figures.measured_s);
-    (heading, format!("{} for {length}; the shaded edges are trimmed.", workers(step.workers)))
+    let withheld = if figures.p99_ms.is_none() { " P99 is withheld: too few requests." } else { "" };
+    (heading, format!("{} for {length}; the shaded edges are trimmed.{withheld}", workers(step.workers)))
 }
 
 pub(super) fn distribution_title(figures: &StepFigures) -> (String, String) {

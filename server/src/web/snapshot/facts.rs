@@ -27,13 +27,16 @@ pub(super) fn headline(of: &Snapshot, compared: Option<&str>) -> Vec<Link> {
 /// Checks that found nothing.
 pub(super) fn in_order(report: &Report, figures: &Figures) -> Pairs {
     let mut pairs = Pairs::new();
-    if let Some(soak) = figures.stability.as_ref().map(|soak| &soak.step) {
-        let found = format!(
+    let found = |code: &str| report.findings.iter().any(|finding| finding.code == code);
+    if let Some(soak) = figures.stability.as_ref().map(|soak| &soak.step)
+        && !found("keep_alive_lost")
+    {
+        let connections = format!(
             "{} connections for {} requests",
             format::count(soak.connections),
             format::count(soak.outcomes.finished())
         );
-        pairs.push(is("Connections", found));
+        pairs.push(is("Connections", connections));
     }
     if let Some(warm_up) = report.phase(PhaseKind::WarmUp) {
         let requests: u64 = warm_up.steps.iter().map(|step| step.outcomes.finished()).sum();
@@ -45,7 +48,8 @@ pub(super) fn in_order(report: &Report, figures: &Figures) -> Pairs {
         || report.phases.iter().filter(|phase| phase.kind != PhaseKind::WarmUp).flat_map(|phase| &phase.steps);
     let cpu = counted().filter_map(|step| step.generator.engine_cpu).reduce(f64::max);
     let lag = counted().filter_map(|step| step.generator.timer_lag_p99_us).max();
-    if let Some(cpu) = cpu {
+    let at_fault = ["engine_cpu", "host_cpu", "timer_lag", "client_resource"].into_iter().any(found);
+    if let Some(cpu) = cpu.filter(|_| !at_fault) {
         let lag = lag.map(|us| format!("; timers late by {} at P99", format::latency(us as f64 / 1_000.0)));
         let text = format!("{}{NARROW}% of a core at most{}", format::percent(cpu), lag.unwrap_or_default());
         pairs.push(is("Load generator", text));

@@ -2,6 +2,7 @@
 
 use plimsoll_domain::figures::{Figures, StepFigures};
 use plimsoll_domain::format::{self, NARROW};
+use plimsoll_domain::little;
 use plimsoll_domain::outcome::{self, ErrorKind};
 use plimsoll_domain::percentile::MIN_FOR_P99;
 use plimsoll_domain::report::{LoadChoice, PhaseKind, Report, StepRole};
@@ -34,7 +35,7 @@ pub(super) fn steps(report: &Report, figures: &Figures) -> Steps {
         String::new()
     };
     Steps {
-        lead: little(&all),
+        lead: agreement(&all),
         rows: figures.steps.iter().map(|step| row(step, figures)).collect(),
         soak_title: soak
             .map(|soak| format!("Stability, {}", format::duration(soak.step.measured_s)))
@@ -49,7 +50,7 @@ pub(super) fn steps(report: &Report, figures: &Figures) -> Steps {
     }
 }
 
-fn little(steps: &[&StepFigures]) -> String {
+fn agreement(steps: &[&StepFigures]) -> String {
     let furthest = steps
         .iter()
         .filter_map(|step| step.little_deviation)
@@ -57,6 +58,10 @@ fn little(steps: &[&StepFigures]) -> String {
         .fold(None, |most: Option<f64>, d| Some(most.map_or(d, |most| most.max(d))));
     match furthest {
         None => "No step was measured.".to_owned(),
+        Some(most) if most > little::MAX_DEVIATION => format!(
+            "Workers = TPS × time in the system (X × R) is off by up to {}{NARROW}%: not all workers were busy.",
+            format::percent(most)
+        ),
         Some(most) => format!(
             "Workers = TPS × time in the system (X × R) holds within {}{NARROW}% on every step: the figures agree with \
              each other.",
