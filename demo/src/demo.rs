@@ -13,7 +13,8 @@ use crate::releases::{Release, releases};
 use crate::run::{self, Judged, Setting};
 use crate::{access, plan};
 
-/// The whole demo. Ends with the last verdict's exit code, 70 when a part failed, 130 when it was interrupted before.
+/// The whole demo. With `--exit` it ends with the last verdict's exit code, else with 0; with 70 when a part failed, and
+/// with 130 when it was interrupted before its end.
 pub fn run(args: &DemoArgs) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let code = match runtime {
@@ -33,6 +34,9 @@ const FAILED: u8 = 70;
 const INTERRUPTED: u8 = 130;
 /// A first start makes a database cluster.
 const SERVER_WITHIN: Duration = Duration::from_secs(90);
+
+/// How often a release is measured whose run is void for reasons outside the service.
+const TRIES: usize = 3;
 
 /// Runs it and stops every part afterwards, the newest first, however it went.
 async fn supervise(args: &DemoArgs) -> Result<u8, String> {
@@ -60,8 +64,16 @@ async fn whole(args: &DemoArgs, folder: &Path, children: &mut Vec<Child>) -> Res
     let mut judged = Vec::new();
     for release in releases() {
         eprintln!("\n{} · {}", release.tag, release.change);
-        let one = run::measure(&release, &setting, children).await?;
+        let mut one = run::measure(&release, &setting, children).await?;
         eprintln!("{}", said(&release, &one));
+        for _ in 1..TRIES {
+            if one.verdict() != "invalid" {
+                break;
+            }
+            eprintln!("\n{} is measured again: something else kept this machine busy", release.tag);
+            one = run::measure(&release, &setting, children).await?;
+            eprintln!("{}", said(&release, &one));
+        }
         judged.push(one);
     }
     let code = judged.last().map_or(FAILED, |last| last.exit_code);
@@ -72,11 +84,11 @@ async fn whole(args: &DemoArgs, folder: &Path, children: &mut Vec<Child>) -> Res
     }
     println!("\nThree releases in {} s:", began.elapsed().as_secs());
     for (release, one) in releases().iter().zip(&judged) {
-        println!("  {}", said(release, one));
+        println!("{}\n  {}", said(release, one), one.url());
     }
     println!("\nSee them at {address}\nCtrl-C ends the demo.");
     interrupted().await;
-    Ok(code)
+    Ok(0)
 }
 
 /// The release with its verdict's sentence.

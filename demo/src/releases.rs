@@ -27,8 +27,8 @@ pub fn releases() -> [Release; 3] {
         jitter: 0.1,
         slow_probability: 0.002,
         slow_extra: ms(150),
-        cold_requests: 5,
-        cold_extra: ms(300),
+        cold_requests: 3,
+        cold_extra: ms(200),
         ..Parameters::default()
     };
     [

@@ -4,6 +4,8 @@
 
 mod browser;
 mod demo;
+#[cfg(target_os = "linux")]
+mod killed;
 mod plateaus;
 mod support;
 mod tail;

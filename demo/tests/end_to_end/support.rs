@@ -80,7 +80,7 @@ pub(crate) fn measure(service: &Serving, plan: &str) -> Value {
 }
 
 /// How often a run that is void is measured.
-pub(crate) const TRIES: usize = 3;
+const TRIES: usize = 3;
 
 fn measure_once(service: &Serving, plan: &str) -> Value {
     let folder = tempfile::tempdir().expect("a temporary directory");
