@@ -4,8 +4,8 @@ use plimsoll_domain::comparison::{Comparison, MetricComparison, Verdict};
 use plimsoll_domain::figures::Figures;
 use plimsoll_domain::format::{self, NARROW};
 use plimsoll_domain::report::Report;
+use plimsoll_domain::sentence::name;
 
-use super::metrics::name;
 use crate::charts::Datum;
 
 pub(super) fn lead(comparison: &Comparison, as_judged: bool) -> String {
@@ -59,12 +59,7 @@ pub(super) fn facts(comparison: &Comparison, base: &Report, cand: &Report) -> Ve
 }
 
 fn sigma(metric: &MetricComparison) -> Option<String> {
-    metric.sigma.map(|sigma| format!("{}{NARROW}% for {}", format::percent(sigma), in_text(name(metric.name))))
-}
-
-/// Names that are no abbreviation are small within a sentence.
-fn in_text(name: &str) -> String {
-    if name.chars().nth(1).is_some_and(char::is_lowercase) { name.to_lowercase() } else { name.to_owned() }
+    metric.sigma.map(|sigma| format!("{}{NARROW}% for {}", format::percent(sigma), name(metric.name)))
 }
 
 fn is(name: &str, value: String) -> (String, Datum) {

@@ -2,6 +2,7 @@
 
 use plimsoll_domain::comparison::{Comparison, Metric, MetricComparison, MetricVerdict, Unit};
 use plimsoll_domain::format::{self, NARROW};
+use plimsoll_domain::sentence::name as domain_name;
 
 use crate::charts::{Datum, IntervalAxis, IntervalRow};
 use crate::web::view::{Drawn, Look, sentence};
@@ -153,21 +154,14 @@ fn title(metric: Metric, workers: Option<u32>) -> String {
         None => name.to_owned(),
     };
     match metric {
-        Metric::P99 | Metric::P95 | Metric::P50 | Metric::Tps | Metric::Max => at(name(metric)),
-        Metric::ErrorRate | Metric::Capacity | Metric::Knee | Metric::SingleLatency => name(metric).to_owned(),
+        Metric::P99 | Metric::P95 | Metric::P50 | Metric::Tps | Metric::Max => at(&name(metric)),
+        Metric::ErrorRate | Metric::Capacity | Metric::Knee | Metric::SingleLatency => name(metric),
     }
 }
 
-pub(super) fn name(metric: Metric) -> &'static str {
-    match metric {
-        Metric::P99 => "P99",
-        Metric::Capacity => "Capacity",
-        Metric::ErrorRate => "Error rate",
-        Metric::P50 => "P50",
-        Metric::P95 => "P95",
-        Metric::Max => "Maximum",
-        Metric::Tps => "TPS",
-        Metric::Knee => "Knee",
-        Metric::SingleLatency => "One request alone",
-    }
+/// As the sentence names it, to begin a cell with.
+fn name(metric: Metric) -> String {
+    let name = domain_name(metric);
+    let mut chars = name.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
