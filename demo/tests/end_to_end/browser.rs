@@ -1,6 +1,7 @@
 //! The pages in a real Chromium: no error in the console, nothing wider than the screen, the verdict in sight.
 
 use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use jiff::{SignedDuration, Timestamp};
@@ -14,9 +15,15 @@ use crate::support::{Serving, turn};
 const WIDTHS: [u32; 2] = [1_280, 390];
 const SCHEMES: [&str; 2] = ["light", "dark"];
 
-#[tokio::test]
-async fn pages_fit_phone_and_desk_in_light_and_dark() {
+#[test]
+fn pages_fit_phone_and_desk_in_light_and_dark() {
     let _turn = turn();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let wrong = runtime.block_on(look_at_all());
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+async fn look_at_all() -> Vec<String> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let folder = tempfile::Builder::new().permissions(reachable()).tempdir().expect("a temporary directory");
     let server = Serving::server(folder.path());
@@ -34,7 +41,7 @@ async fn pages_fit_phone_and_desk_in_light_and_dark() {
         }
     }
     browser.quit().await;
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    wrong
 }
 
 /// As root, Postgres runs as another user, who must pass through.
@@ -49,7 +56,7 @@ struct Page {
 }
 
 /// Three releases, the last one with a third of the pool: regressed.
-async fn seed(server: &Serving, data_dir: &std::path::Path) -> Vec<Page> {
+async fn seed(server: &Serving, data_dir: &Path) -> Vec<Page> {
     let token = std::fs::read_to_string(data_dir.join("token")).expect("the server's token");
     let client = reqwest::Client::new();
     let begin: Timestamp = "2026-03-01T12:00:00Z".parse().expect("an instant");
@@ -106,10 +113,8 @@ struct Browser {
 
 impl Browser {
     async fn start() -> Self {
-        for program in ["/usr/bin/chromium", "/usr/bin/chromedriver"] {
-            assert!(std::path::Path::new(program).exists(), "{program} is missing: run `scripts/setup --tests`");
-        }
-        let mut chromedriver = Command::new("/usr/bin/chromedriver")
+        let [chromium, chromedriver] = ["chromium", "chromedriver"].map(installed);
+        let mut chromedriver = Command::new(chromedriver)
             .arg("--port=0")
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -123,7 +128,7 @@ impl Browser {
         // Read to its end, so that the driver never waits for a full pipe.
         std::thread::spawn(move || lines.for_each(drop));
         let port = port.expect("chromedriver says its port");
-        let driver = WebDriver::new(format!("http://127.0.0.1:{port}"), capabilities().expect("capabilities"))
+        let driver = WebDriver::new(format!("http://127.0.0.1:{port}"), capabilities(&chromium).expect("capabilities"))
             .await
             .expect("a session");
         Self { chromedriver, driver }
@@ -160,6 +165,13 @@ impl Browser {
     }
 }
 
+/// Where the program lies.
+fn installed(program: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
+    found.unwrap_or_else(|| panic!("{program} is missing: run `scripts/setup --tests`"))
+}
+
 /// The text that is in sight: `innerText` leaves out what is hidden.
 const LOOK: &str = "
     const background = getComputedStyle(document.body).backgroundColor.match(/[0-9.]+/g).map(Number);
@@ -170,9 +182,9 @@ const LOOK: &str = "
         dark: background[0] + background[1] + background[2] < 384,
     };";
 
-fn capabilities() -> WebDriverResult<thirtyfour::ChromeCapabilities> {
+fn capabilities(chromium: &Path) -> WebDriverResult<thirtyfour::ChromeCapabilities> {
     let mut capabilities = DesiredCapabilities::chrome();
-    capabilities.set_binary("/usr/bin/chromium")?;
+    capabilities.set_binary(&chromium.display().to_string())?;
     for flag in [
         "--headless",
         "--no-sandbox",

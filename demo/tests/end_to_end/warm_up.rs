@@ -14,8 +14,7 @@ fn cold_answers_leave_the_stability_figures_untouched() {
         pool_time: Duration::from_millis(10),
         base: Duration::from_micros(200),
         per_item: Duration::ZERO,
-        // The check, the one worker and the warm-up each meet one.
-        cold_requests: 3,
+        cold_requests: 2,
         cold_extra: Duration::from_secs(5),
         ..Parameters::default()
     };
