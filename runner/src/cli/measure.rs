@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use super::args::RunArgs;
 use super::{environment, load};
 use crate::exit::{Exit, Failure};
+use crate::load::{measured_part, ramp_up_ms};
 use crate::phases::{self, Cause, RunError};
 use crate::plan::{self, Loaded};
 use crate::report::labelled;
@@ -56,6 +57,12 @@ pub(super) async fn measure(args: &RunArgs, server: Option<&Server>) -> Result<M
         None => spool::claim(Path::new(""), Timestamp::now(), revision.label().as_deref())?,
     };
     spool::prepare(&path)?;
+    if let Some(baseline) = &flags.baseline
+        && same_file(baseline, &path)
+    {
+        let message = format!("--output would replace the baseline {}", baseline.display());
+        return Err(Failure::usage(message).hint("name another file with --output"));
+    }
 
     let spec = RunSpec {
         run_id: RunId(uuid::Uuid::now_v7()),
@@ -83,16 +90,19 @@ pub(super) async fn measure(args: &RunArgs, server: Option<&Server>) -> Result<M
     };
     match ended {
         Ok(mut report) => {
-            finish(&mut report)?;
+            let path = finish(&mut report)?;
             Ok(Measured { loaded, report, path, baseline })
         }
         Err(mut error) => {
             let kept = match error.report.take() {
-                Some(mut report) => finish(&mut report).map(|()| true)?,
-                None => false,
+                Some(mut report) => Some(finish(&mut report)?),
+                None => None,
             };
             let failure = failed(error);
-            Err(if kept { failure.report(path) } else { failure })
+            Err(match kept {
+                Some(path) => failure.report(path),
+                None => failure,
+            })
         }
     }
 }
@@ -110,6 +120,13 @@ fn failed(error: RunError) -> Failure {
     }
 }
 
+fn same_file(one: &Path, other: &Path) -> bool {
+    match (one.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
+}
+
 /// Said before a long run rather than after it.
 fn other_plan(loaded: &Loaded, baseline: Option<&Report>) -> Option<String> {
     let (ours, theirs) = (loaded.plan.digest(), &baseline?.plan_digest);
@@ -120,9 +137,14 @@ fn other_plan(loaded: &Loaded, baseline: Option<&Report>) -> Option<String> {
 
 /// A verdict on capacity rests on whole seconds between ramp-up and edges.
 fn short_steps(loaded: &Loaded) -> Option<String> {
-    const SHORTEST_MS: u64 = 5_000;
-    (loaded.plan.executed_step_ms() < SHORTEST_MS)
-        .then(|| "Steps below 5 s show a capacity, but are too short for a verdict on it.".to_owned())
+    const FEWEST_SECONDS: u64 = 3;
+    let step_ms = loaded.plan.executed_step_ms();
+    let (from_ms, to_ms) = measured_part(step_ms, ramp_up_ms(loaded.plan.phases.staircase.ramp_up_ms, step_ms));
+    ((to_ms / 1_000).saturating_sub(from_ms.div_ceil(1_000)) < FEWEST_SECONDS).then(|| {
+        "The steps show a capacity, but are too short for a verdict on it, which needs three whole seconds between \
+         ramp-up and edges."
+            .to_owned()
+    })
 }
 
 /// A baseline is found by the revision's name and history.
@@ -147,7 +169,7 @@ fn tell(heading: &str, warnings: impl Iterator<Item = String>) {
     let _ = writeln!(err);
 }
 
-/// Turns true at the first Ctrl-C or SIGTERM; the second one ends the program at once.
+/// Turns true at the first Ctrl-C, SIGTERM or closing of the terminal; the second one ends the program at once.
 fn stop_on_signal() -> watch::Receiver<bool> {
     let (stop, stopped) = watch::channel(false);
     tokio::spawn(async move {
@@ -169,13 +191,12 @@ async fn signal() -> bool {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-        else {
-            return false;
-        };
+        let heard = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+        let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = heard else { return false };
         tokio::select! {
             heard = interrupt.recv() => heard.is_some(),
             heard = terminate.recv() => heard.is_some(),
+            heard = hangup.recv() => heard.is_some(),
         }
     }
     #[cfg(not(unix))]

@@ -23,5 +23,6 @@ pub use connection::Transport;
 pub use engine::{Engine, Event, Gone, Probe};
 pub use live::Recent;
 pub use recorder::{Recorder, StepId};
+pub use schedule::{measured_part, ramp_up_ms};
 pub use step::{Finished, Record, StepPlan};
 pub use stream::{Endpoint, Tls};

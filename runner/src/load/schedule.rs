@@ -25,9 +25,14 @@ pub(super) fn next_worker_at(base: u32, target: u32, ramp: Nanos, elapsed: Nanos
     Some(u64::try_from(at).unwrap_or(ramp))
 }
 
+/// How long the ramp-up of a step is: as planned, and at most a quarter of the step.
+pub fn ramp_up_ms(planned_ms: u64, duration_ms: u64) -> u64 {
+    planned_ms.min(duration_ms / 4)
+}
+
 /// The part of a step that counts, in ms since its start: after the ramp-up, without the edges of
 /// min(10 s, 10 % of the step) at each end. The ramp-up takes at most half of the step.
-pub(super) fn measured_part(duration_ms: u64, ramp_ms: u64) -> (u64, u64) {
+pub fn measured_part(duration_ms: u64, ramp_ms: u64) -> (u64, u64) {
     let trim = trim_ms(duration_ms);
     let from = ramp_ms.min(duration_ms / 2) + trim;
     (from, (duration_ms - trim).max(from))

@@ -7,6 +7,7 @@ use plimsoll_domain::report::{LoadChoice, PhaseKind, StepRole};
 
 use super::session::{Halt, Session, measured};
 use super::{enough_for_p99, still_alive, successes};
+use crate::load::ramp_up_ms;
 use crate::spec::RunSpec;
 
 /// The workers of the soak, and why so many.
@@ -34,7 +35,7 @@ pub(super) async fn run(session: &mut Session<'_>, spec: &RunSpec, workers: u32)
     session.expect(Duration::ZERO);
     let length_ms = spec.plan.executed_stability_ms();
     let soak =
-        measured(StepRole::Soak, workers, length_ms, plan.ramp_up_ms.min(length_ms / 4), enough_for_p99(workers));
+        measured(StepRole::Soak, workers, length_ms, ramp_up_ms(plan.ramp_up_ms, length_ms), enough_for_p99(workers));
     let step = session.step(soak).await?;
     session.finish_phase();
     // Alive, it has failed every request of the soak: that is judged.

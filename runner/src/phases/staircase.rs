@@ -9,6 +9,7 @@ use plimsoll_domain::report::{PhaseKind, Step, StepRole};
 
 use super::session::{Halt, Session, measured};
 use super::{enough_for_p99, enough_for_tps, still_alive, successes};
+use crate::load::ramp_up_ms;
 use crate::spec::RunSpec;
 
 /// The search ends by itself long before; a defect in it must not keep a service under load.
@@ -89,7 +90,7 @@ impl Climb<'_, '_> {
         let planned = matches!(role, StepRole::Planned | StepRole::Capacity);
         // Only the planned steps show a P99; the search asks about throughput.
         let enough = if planned { enough_for_p99(workers) } else { enough_for_tps(workers) };
-        let ramp = self.plan().ramp_up_ms.min(length_ms / 4);
+        let ramp = ramp_up_ms(self.plan().ramp_up_ms, length_ms);
         self.session.expect(Duration::from_millis(ahead_ms) + super::stability::expected(self.spec));
         let step = self.session.step(measured(role, workers, length_ms, ramp, enough)).await?;
         let answered = successes(&step) > 0;
