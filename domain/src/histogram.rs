@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::Read as _;
 
+use hdrhistogram::Histogram as Table;
 use hdrhistogram::serialization::{Deserializer as HdrReader, Serializer as _, V2DeflateSerializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -14,18 +15,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub const HIGHEST_US: u64 = 3_600_000_000;
 /// An encoded histogram larger than this is refused before it is decoded.
 const MAX_ENCODED: usize = 1 << 20;
-/// Nine bytes for each bin of a table that holds any 64-bit value.
-const MAX_PLAIN: usize = 1 << 20;
+/// The highest value of the table that holds an hour: its last power of two.
+const HIGHEST_TRACKED_US: u64 = (1 << 32) - 1;
+/// A header, and nine bytes for each of the 23 × 1,024 bins of such a table.
+const MAX_PLAIN: usize = 1 << 18;
 /// The first four bytes of the deflated V2 encoding.
 const DEFLATED: u32 = 0x1c84_9314;
 
-#[derive(Clone)]
-pub struct Histogram(hdrhistogram::Histogram<u64>);
-
-impl Default for Histogram {
-    fn default() -> Self {
-        Self::new()
-    }
+/// Empty and decoded ones hold their filled bins only; the table of all bins, 90 KB and more, comes with the first
+/// latency that is added.
+#[derive(Clone, Default)]
+pub struct Histogram {
+    /// Upper end in µs and count, rising. Empty once there is a table.
+    bins: Box<[(u64, u64)]>,
+    table: Option<Box<Table<u64>>>,
 }
 
 /// By what they hold: how far the table behind a histogram has grown says nothing.
@@ -43,9 +46,7 @@ impl fmt::Debug for Histogram {
 
 impl Histogram {
     pub fn new() -> Self {
-        let mut inner = hdrhistogram::Histogram::new_with_bounds(1, 1_000_000, 3).expect("constant bounds are valid");
-        inner.auto(true);
-        Self(inner)
+        Self::default()
     }
 
     /// Adds one latency. Below 1 µs counts as 1 µs, above an hour as an hour.
@@ -54,12 +55,17 @@ impl Histogram {
     }
 
     pub fn record_n_us(&mut self, us: u64, count: u64) {
-        let us = us.clamp(1, HIGHEST_US);
-        self.0.record_n(us, count).expect("the histogram grows to its bound");
+        add(self.table(), us, count);
     }
 
     pub fn merge(&mut self, other: &Self) {
-        self.0.add(&other.0).expect("the histogram grows to its bound");
+        if let Some(table) = &other.table {
+            self.table().add(&**table).expect("the histogram grows to its bound");
+        }
+        if !other.bins.is_empty() {
+            let table = self.table();
+            other.bins.iter().for_each(|(us, count)| add(table, *us, *count));
+        }
     }
 
     /// All of `parts` in one.
@@ -72,20 +78,33 @@ impl Histogram {
     }
 
     pub fn len(&self) -> u64 {
-        self.0.len()
+        match &self.table {
+            Some(table) => table.len(),
+            None => self.bins.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count)),
+        }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.len() == 0
     }
 
     /// The latency in ms below or at which the fraction `q` (0 to 1) of the requests lie; `None` when empty.
     pub fn quantile_ms(&self, q: f64) -> Option<f64> {
-        (!self.is_empty()).then(|| self.0.value_at_quantile(q) as f64 / 1_000.0)
+        let rank = ((q.clamp(0.0, 1.0) * self.len() as f64).ceil() as u64).max(1);
+        let mut seen = 0u64;
+        let mut reached = self.bins().skip_while(|(_, count)| {
+            seen = seen.saturating_add(*count);
+            seen < rank
+        });
+        let us = reached.next().map(|(us, _)| us).or_else(|| self.max_us())?;
+        Some(us as f64 / 1_000.0)
     }
 
     pub fn max_us(&self) -> Option<u64> {
-        (!self.is_empty()).then(|| self.0.max())
+        match &self.table {
+            Some(table) => (!table.is_empty()).then(|| table.max()),
+            None => self.bins.last().map(|(us, _)| *us),
+        }
     }
 
     pub fn max_ms(&self) -> Option<f64> {
@@ -94,22 +113,26 @@ impl Histogram {
 
     /// The mean in ms. Never a headline: it hides the tail.
     pub fn mean_ms(&self) -> Option<f64> {
-        (!self.is_empty()).then(|| self.0.mean() / 1_000.0)
+        let n = self.len() as f64;
+        let sum: f64 = self.bins().map(|(us, count)| middle(us) * (count as f64 / n)).sum();
+        (!self.is_empty()).then_some(sum / 1_000.0)
     }
 
     /// The filled bins in rising order: the bin's representative latency in µs (its upper end, what a percentile
     /// reports) and its count.
     pub fn bins(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.0.iter_recorded().map(|bin| (bin.value_iterated_to(), bin.count_since_last_iteration()))
+        let table = self.table.iter().flat_map(|table| table.iter_recorded());
+        let of_table = table.map(|bin| (bin.value_iterated_to(), bin.count_since_last_iteration()));
+        self.bins.iter().copied().chain(of_table)
     }
 
     /// HdrHistogram's V2 encoding, deflated. Equal histograms give the same bytes: the encoding tells how far the table
     /// has grown, which depends on how a histogram came about, so it is written from a fresh one.
     pub fn encode(&self) -> Vec<u8> {
-        let mut fresh = Self::new();
-        self.bins().for_each(|(us, count)| fresh.record_n_us(us, count));
+        let mut fresh = empty_table();
+        self.bins().for_each(|(us, count)| add(&mut fresh, us, count));
         let mut bytes = Vec::new();
-        V2DeflateSerializer::new().serialize(&fresh.0, &mut bytes).expect("writing to memory does not fail");
+        V2DeflateSerializer::new().serialize(&fresh, &mut bytes).expect("writing to memory does not fail");
         bytes
     }
 
@@ -119,22 +142,47 @@ impl Histogram {
             return Err(format!("an encoded histogram of {} bytes is larger than {MAX_ENCODED}", bytes.len()));
         }
         let plain = plain(bytes)?;
-        let mut read: hdrhistogram::Histogram<u64> =
+        let read: Table<u64> =
             HdrReader::new().deserialize(&mut &plain[..]).map_err(|e| format!("not an HdrHistogram: {e:?}"))?;
+        let bins = read.iter_recorded().map(|bin| (bin.value_iterated_to(), bin.count_at_value()));
         if read.low() == 1 && read.sigfig() == 3 && read.max() <= HIGHEST_US {
-            read.auto(true);
-            return Ok(Self(read));
+            return Ok(Self { bins: bins.collect(), table: None });
         }
-        let mut whole = Self::new();
-        for bin in read.iter_recorded() {
-            whole.record_n_us(bin.value_iterated_to(), bin.count_at_value());
-        }
-        Ok(whole)
+        let mut table = empty_table();
+        bins.for_each(|(us, count)| add(&mut table, us, count));
+        let whole = Self { table: Some(Box::new(table)), ..Self::default() };
+        Ok(Self { bins: whole.bins().collect(), table: None })
     }
+
+    fn table(&mut self) -> &mut Table<u64> {
+        let bins = std::mem::take(&mut self.bins);
+        self.table.get_or_insert_with(|| {
+            let mut table = empty_table();
+            bins.iter().for_each(|(us, count)| add(&mut table, *us, *count));
+            Box::new(table)
+        })
+    }
+}
+
+fn empty_table() -> Table<u64> {
+    let mut table = Table::new_with_bounds(1, 1_000_000, 3).expect("constant bounds are valid");
+    table.auto(true);
+    table
+}
+
+fn add(table: &mut Table<u64>, us: u64, count: u64) {
+    table.record_n(us.clamp(1, HIGHEST_US), count).expect("the histogram grows to its bound");
+}
+
+/// The middle of the bin whose upper end is `us`: bins hold 2,048 steps to each power of two.
+fn middle(us: u64) -> f64 {
+    let width = 1u64 << (u64::BITS - us.leading_zeros()).saturating_sub(11);
+    (us + 1 - width + width / 2) as f64
 }
 
 /// Unpacks the deflated form and checks the header: the reader would reserve whatever memory it asks for.
 fn plain(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
+    // Four bytes of the header.
     let number = |bytes: &[u8], at: usize| {
         let four = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
         four.map(u32::from_be_bytes).ok_or_else(|| "not an HdrHistogram: cut short".to_owned())
@@ -151,6 +199,10 @@ fn plain(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     let (payload, digits) = (number(&plain, 4)?, number(&plain, 12)?);
     if plain.len() > MAX_PLAIN || payload as usize > plain.len() || digits > 3 {
         return Err("not an HdrHistogram of three digits, or cut short".to_owned());
+    }
+    let high = u64::from(number(&plain, 24)?) << 32 | u64::from(number(&plain, 28)?);
+    if high > HIGHEST_TRACKED_US {
+        return Err(format!("a histogram of values up to {high}: at most an hour in us is read"));
     }
     Ok(plain)
 }
@@ -203,7 +255,7 @@ mod tests {
         }
         // A header that asks for memory: five digits, or a payload of 4 GB.
         let mut good = Vec::new();
-        hdrhistogram::serialization::V2Serializer::new().serialize(&Histogram::new().0, &mut good).unwrap();
+        hdrhistogram::serialization::V2Serializer::new().serialize(&empty_table(), &mut good).unwrap();
         assert!(Histogram::decode(&good).is_ok());
         let with = |at: usize, four: u32| {
             let mut bad = good.clone();
@@ -211,6 +263,32 @@ mod tests {
             Histogram::decode(&bad)
         };
         assert!(with(12, 5).is_err() && with(4, u32::MAX).is_err());
+        // More than an hour: the table of any 64-bit value.
+        assert!(with(24, 1).is_err() && with(24, u32::MAX >> 1).is_err());
+    }
+
+    #[test]
+    fn what_was_read_holds_its_filled_bins_only_and_says_the_same() {
+        let mut histogram = Histogram::new();
+        for us in [0, 1, 900, 2_047, 2_048, 150_000, 150_010, 999_936, 61_000_000, HIGHEST_US, u64::MAX] {
+            histogram.record_n_us(us, 1 + us % 7);
+        }
+        let mut back = Histogram::decode(&histogram.encode()).unwrap();
+        assert!(back.table.is_none() && back.bins.len() == histogram.bins().count());
+        assert_eq!(
+            (back.len(), back.max_us(), back.mean_ms()),
+            (histogram.len(), histogram.max_us(), histogram.mean_ms())
+        );
+        for q in [0.0, 0.1, 0.5, 0.9, 0.99, 1.0] {
+            assert_eq!(back.quantile_ms(q), histogram.quantile_ms(q), "{q}");
+        }
+        let table = histogram.table().clone();
+        assert!((histogram.mean_ms().unwrap() * 1_000.0 / table.mean() - 1.0).abs() < 1e-9);
+        assert_eq!(histogram.quantile_ms(0.5), Some(table.value_at_quantile(0.5) as f64 / 1_000.0));
+        assert!(Histogram::merged([&back, &histogram]).len() == 2 * back.len());
+        back.record_us(5);
+        assert_eq!(back.len(), histogram.len() + 1);
+        assert!(Histogram::decode(&Histogram::new().encode()).unwrap().bins.is_empty());
     }
 
     proptest! {
@@ -219,7 +297,7 @@ mod tests {
             let mut histogram = Histogram::new();
             values.iter().for_each(|us| histogram.record_us(*us));
             let mut plain = Vec::new();
-            hdrhistogram::serialization::V2Serializer::new().serialize(&histogram.0, &mut plain).unwrap();
+            hdrhistogram::serialization::V2Serializer::new().serialize(histogram.table(), &mut plain).unwrap();
             for mut bytes in [plain, histogram.encode()] {
                 let at = at % bytes.len();
                 bytes[at] = byte;

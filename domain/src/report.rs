@@ -4,6 +4,7 @@
 //! histograms. What was not measured is absent, never 0.
 
 mod check;
+mod weight;
 
 use std::collections::BTreeMap;
 
@@ -24,6 +25,8 @@ pub use check::ReportError;
 pub const SCHEMA: u32 = 1;
 /// A report larger than this is refused, on disk and on the wire.
 pub const MAX_BYTES: usize = 64 << 20;
+/// The code of the finding that the service stopped answering, which ended the run.
+pub const SERVICE_GONE: &str = "service_gone";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,6 +55,14 @@ impl Report {
     /// Whether the figures may be compared: the run is complete and nothing outside the service spoiled it.
     pub fn is_valid(&self) -> bool {
         self.status == Status::Complete && self.findings.iter().all(|finding| finding.severity != Severity::Voids)
+    }
+
+    /// The finding that the service stopped answering under load, after a smoke phase that it passed. Such a run is
+    /// complete in what it says about the service: it is judged, though never a baseline.
+    pub fn died_under_load(&self) -> Option<&Finding> {
+        let loaded = self.phases.iter().any(|phase| phase.kind != PhaseKind::Smoke);
+        let gone = self.findings.iter().find(|finding| finding.code == SERVICE_GONE);
+        gone.filter(|_| loaded && self.status == Status::Failed)
     }
 
     pub fn phase(&self, kind: PhaseKind) -> Option<&Phase> {

@@ -1,6 +1,6 @@
 //! Reading a report that came from outside: every bound is checked before anything is believed.
 
-use super::{MAX_BYTES, Report, SCHEMA, Step};
+use super::{MAX_BYTES, Report, SCHEMA, Step, weight};
 
 /// Why a text is not a report. The message says what and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,6 +20,7 @@ const MAX_WINDOWS: usize = 100_000;
 const MAX_MS: u64 = 7 * 24 * 3_600_000;
 const MAX_WORKERS: u32 = 1_000_000;
 const MAX_TEXT: usize = 4_096;
+const MAX_LABELS: usize = 64;
 const MAX_FINDINGS: usize = 1_000;
 /// Requests of one counter: sums over everything a report holds stay within 64 bits.
 const MAX_COUNT: u64 = 1_000_000_000_000;
@@ -43,6 +44,7 @@ impl Report {
         if schema > u64::from(SCHEMA) {
             return Err(ReportError::Newer(schema));
         }
+        weight::check(bytes).map_err(json)?;
         let report: Self = serde_json::from_slice(bytes).map_err(json)?;
         report.check()?;
         Ok(report)
@@ -66,7 +68,10 @@ impl Report {
         ensure(self.findings.len() <= MAX_FINDINGS, "findings", || format!("more than {MAX_FINDINGS}"))?;
         for (at, text) in self.texts() {
             ensure(text.len() <= MAX_TEXT, at, || format!("longer than {MAX_TEXT} bytes"))?;
+            // They end on terminals and pages.
+            ensure(!text.contains(char::is_control), at, || "holds a control character".to_owned())?;
         }
+        ensure(self.testbed.labels.len() <= MAX_LABELS, "testbed.labels", || format!("more than {MAX_LABELS}"))?;
         let rate = self.plan.phases.staircase.max_error_rate;
         ensure((0.0..=1.0).contains(&rate), "plan.phases.staircase.max_error_rate", || format!("{rate} is no share"))?;
         let mut seen = Vec::new();
@@ -74,6 +79,7 @@ impl Report {
             let at = format!("phases[{i}]");
             ensure(!seen.contains(&phase.kind), &at, || format!("a second {} phase", phase.kind.name()))?;
             seen.push(phase.kind);
+            ensure(phase.start_ms <= MAX_MS && phase.duration_ms <= MAX_MS, &at, || "longer than a week".to_owned())?;
             ensure(phase.steps.len() <= MAX_STEPS, &at, || format!("more than {MAX_STEPS} steps"))?;
             for (j, step) in phase.steps.iter().enumerate() {
                 check_step(step, &format!("{at}.steps[{j}]"))?;
