@@ -77,6 +77,11 @@ impl Figures {
         let steps = report.staircase().into_iter().map(StepFigures::of).collect();
         Self { smoke, capacity: capacity(report), stability, steps }
     }
+
+    /// Whether the steps can show a knee: the one capacity step of the `pr` profile cannot.
+    pub fn shows_knee(&self) -> bool {
+        self.steps.iter().all(|step| step.role != StepRole::Capacity)
+    }
 }
 
 impl StepFigures {
@@ -117,20 +122,54 @@ pub fn points(steps: &[&Step], max_error_rate: f64) -> Vec<Point> {
         .collect()
 }
 
-/// Capacity and knee of a report; `None` without a staircase, or when no step is within the error limit.
+/// Capacity and knee of a report; `None` without a staircase, or when no step is within the error limit. Of the `pr`
+/// profile its one capacity step alone says what is carried: no other step is a capacity, and there is no knee, for which
+/// the step's own workers stand.
 pub fn capacity(report: &Report) -> Option<Capacity> {
-    let staircase = report.staircase();
-    if staircase.iter().all(|step| step.role == StepRole::Single) {
+    let steps = carrying(report);
+    if steps.iter().all(|step| step.role == StepRole::Single) {
         return None;
     }
-    let found = knee::capacity(&points(&staircase, report.plan.phases.staircase.max_error_rate))?;
-    // The `pr` profile measures one level that is known to carry the capacity: it says nothing about the knee's bound.
-    let one_step = staircase.iter().any(|step| step.role == StepRole::Capacity);
+    let found = knee::capacity(&points(&steps, report.plan.phases.staircase.max_error_rate))?;
+    let one_step = steps.iter().any(|step| step.role == StepRole::Capacity);
     Some(Capacity { lower_bound: found.lower_bound && !one_step, ..found })
 }
 
 /// The step that showed the capacity.
 pub fn capacity_step(report: &Report) -> Option<&Step> {
     let at = capacity(report)?;
-    report.staircase().into_iter().find(|step| step.workers == at.at_workers && step.tps() == Some(at.tps))
+    carrying(report).into_iter().find(|step| step.workers == at.at_workers && step.tps() == Some(at.tps))
+}
+
+/// The steps among which the capacity is looked for.
+fn carrying(report: &Report) -> Vec<&Step> {
+    let all = report.staircase();
+    let known: Vec<&Step> = all.iter().copied().filter(|step| step.role == StepRole::Capacity).collect();
+    if known.is_empty() { all } else { known }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::ErrorKind;
+    use crate::plan::Profile;
+    use crate::report::PhaseKind;
+    use crate::synthetic::Synthetic;
+
+    #[test]
+    fn one_capacity_step_is_the_capacity_or_none_is() {
+        let mut report = Synthetic { profile: Profile::Pr, ..Synthetic::default() }.report();
+        let carried = capacity(&report).unwrap();
+        assert_eq!((carried.workers, carried.at_workers, carried.lower_bound), (20, 20, false));
+        assert!(!Figures::of(&report).shows_knee() && Figures::of(&Synthetic::default().report()).shows_knee());
+        // A service that collapses there: one worker's throughput is not what it carries.
+        let stairs = report.phases.iter_mut().find(|phase| phase.kind == PhaseKind::Staircase).unwrap();
+        let step = &mut stairs.steps[0];
+        step.completed.ok = 3;
+        assert_eq!(capacity(&report).map(|found| found.at_workers), Some(20));
+        let stairs = report.phases.iter_mut().find(|phase| phase.kind == PhaseKind::Staircase).unwrap();
+        stairs.steps[0].outcomes.errors = [(ErrorKind::Http5xx, 1_000)].into();
+        assert_eq!(capacity(&report), None);
+        assert_eq!(capacity_step(&report), None);
+    }
 }
