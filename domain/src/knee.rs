@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// The share of the capacity that the knee must reach.
 pub const KNEE_SHARE: f64 = 0.95;
-/// TPS has stopped growing when a step gains less than this.
+/// TPS has stopped growing when a doubling of the workers gains less than this.
 pub const FLAT_GAIN: f64 = 0.05;
 /// The knee is bisected until the bracket is this narrow, relative to its upper end.
 pub const KNEE_PRECISION: f64 = 0.10;
@@ -57,20 +57,16 @@ pub fn bisect(points: &[Point]) -> Option<u32> {
     (gap > 1 && f64::from(gap) > KNEE_PRECISION * f64::from(knee)).then(|| below + gap / 2)
 }
 
-/// Whether the highest step still gained on the one below it, and was not past the error limit.
+/// Whether the highest step still gained on the best one with fewer workers, and was not past the error limit. A step
+/// that adds fewer workers than a doubling must gain only its part of [`FLAT_GAIN`]: 50 to 52 workers cannot bring 5 %.
 fn still_growing(points: &[Point]) -> bool {
-    let mut sorted = points.to_vec();
-    sorted.sort_by_key(|p| p.workers);
-    match sorted[..] {
-        [] => false,
-        [only] => only.within_limit,
-        [.., before, last] => {
-            // A gain is judged against the best so far and over a doubling: a short step (10 to 12 workers) that
-            // gains little says nothing about the plateau.
-            let earlier = best(&sorted[..sorted.len() - 1]).map_or(before.tps, |p| p.tps);
-            last.within_limit && last.tps > earlier * (1.0 + FLAT_GAIN)
-        }
-    }
+    let Some(last) = points.iter().max_by_key(|p| p.workers) else { return false };
+    let fewer: Vec<Point> = points.iter().copied().filter(|p| p.workers < last.workers).collect();
+    let Some(earlier) = best(&fewer).or_else(|| fewer.iter().copied().max_by_key(|p| p.workers)) else {
+        return last.within_limit;
+    };
+    let doublings = (f64::from(last.workers) / f64::from(earlier.workers.max(1))).log2().min(1.0);
+    last.within_limit && last.tps > earlier.tps * (1.0 + FLAT_GAIN).powf(doublings)
 }
 
 fn good(points: &[Point]) -> impl Iterator<Item = &Point> {
@@ -120,6 +116,24 @@ mod tests {
     fn a_plateau_above_the_cap_is_a_lower_bound() {
         let (_, found) = search(5_000, vec![5, 10], 400);
         assert_eq!(found, Capacity { tps: 40_000.0, workers: 400, at_workers: 400, lower_bound: true });
+    }
+
+    #[test]
+    fn a_small_step_need_not_gain_what_a_doubling_does() {
+        for (size, steps, max, next) in [
+            (5_000, vec![10, 50, 52], 1_000, Some(104)),
+            (50, vec![10, 50, 52], 1_000, None),
+            (5_000, vec![100, 200], 210, Some(210)),
+        ] {
+            let points: Vec<Point> = steps.into_iter().map(|w| pool(size, w)).collect();
+            assert_eq!(beyond(&points, max), next, "{size} {points:?}");
+        }
+        // Up to a cap that lies just above the last step, and still rising there.
+        let (points, found) = search(5_000, vec![100, 200], 210);
+        assert_eq!((found.at_workers, found.lower_bound), (210, true), "{points:?}");
+        assert!(!search(150, vec![100, 200], 210).1.lower_bound);
+        // One worker, measured twice, is one step.
+        assert_eq!(beyond(&[pool(50, 1), pool(50, 1)], 8), Some(2));
     }
 
     #[test]
