@@ -33,22 +33,28 @@ pub const MAX_POOLED: usize = 5;
 /// 3. Any other commit: as a pull request.
 /// 4. Else the latest accepted run before the candidate's revision was first measured.
 ///
-/// Runs of the candidate's own revision, and runs that did not start before `at`, never count.
+/// Runs of the candidate's own revision never count; by 2 and 4 neither do runs that did not start before `at`. An
+/// ancestor is one whenever it was measured.
 pub fn choose(candidate: &Revision, at: Timestamp, earlier: &[Measured]) -> Option<Choice> {
-    let before: Vec<&Measured> = earlier.iter().filter(|run| run.started_at < at).collect();
     let (own, others): (Vec<&Measured>, Vec<&Measured>) =
-        before.into_iter().partition(|run| same(&run.revision, candidate));
+        earlier.iter().partition(|run| same(&run.revision, candidate));
+    let before: Vec<&Measured> = others.iter().copied().filter(|run| run.started_at < at).collect();
+    // Measured again, a revision keeps the baseline it had.
+    let first = own.iter().map(|run| run.started_at).fold(at, Timestamp::min);
     let release = candidate.tag.as_deref().and_then(version).filter(|_| candidate.pull_request.is_none());
     release
-        .and_then(|release| previous_release(&release, &others))
+        .and_then(|release| previous_release(&release, &before))
         .or_else(|| ancestor(candidate, &others))
-        // Measured again, a revision keeps the baseline it had.
-        .or_else(|| latest(candidate, own.iter().map(|run| run.started_at).min().unwrap_or(at), &others))
+        .or_else(|| latest(candidate, first, &before))
 }
 
 fn previous_release(candidate: &Tag<'_>, others: &[&Measured]) -> Option<Choice> {
-    let accepted = others.iter().copied().filter(|run| run.accepted && run.revision.pull_request.is_none());
-    let (_, previous) = accepted
+    // A dirty checkout carries its commit's tag, but is not what was released.
+    let released = |run: &&Measured| run.accepted && run.revision.pull_request.is_none() && !run.revision.dirty;
+    let (_, previous) = others
+        .iter()
+        .copied()
+        .filter(released)
         .filter_map(|run| Some((version(run.revision.tag.as_deref()?)?, run)))
         .filter(|(tag, _)| tag.prefix == candidate.prefix && tag.version.cmp_precedence(&candidate.version).is_lt())
         // A release candidate precedes its release, but it is no release.

@@ -81,6 +81,25 @@ fn a_pull_request_goes_by_ancestry() {
 }
 
 #[test]
+fn an_ancestor_measured_later_is_an_ancestor_all_the_same() {
+    let candidate = Revision { merge_base: Some(c(4)), ancestors: vec![c(3)], ..commit(9) };
+    assert_eq!(ids(&candidate, 100, &[run(4, 200, commit(4)), run(5, 1, commit(5))]), [4]);
+    assert_eq!(ids(&candidate, 100, &[run(3, 200, commit(3)), run(5, 1, commit(5))]), [3]);
+    // Any other run, and a release, must have been there before.
+    assert_eq!(ids(&candidate, 100, &[run(5, 200, commit(5))]), Vec::<u128>::new());
+    assert_eq!(ids(&tag("v1.1.0"), 100, &[run(1, 200, tag("v1.0.0"))]), Vec::<u128>::new());
+    // Measured again later, a revision keeps the baseline it had, and did not get one from the future.
+    let own = [run(1, 1, tag("a")), run(2, 300, tag("b")), run(3, 200, tag("a"))];
+    assert_eq!(ids(&tag("b"), 100, &own), [1]);
+}
+
+#[test]
+fn a_dirty_checkout_is_no_release() {
+    let dirty = Revision { dirty: true, ..tag("v1.1.0") };
+    assert_eq!(ids(&tag("v1.2.0"), 100, &[run(1, 1, tag("v1.0.0")), run(2, 2, dirty)]), [1]);
+}
+
+#[test]
 fn a_commit_of_the_default_branch_goes_by_ancestry_too() {
     let candidate = Revision { merge_base: Some(c(9)), ancestors: vec![c(8), c(7)], ..commit(9) };
     let earlier = [run(9, 1, commit(9)), run(8, 2, commit(8)), run(1, 3, commit(1))];
