@@ -18,7 +18,7 @@ pub(super) fn ratio(
 ) -> Row {
     let mut row = Row::new(metric, policy);
     let figures: Vec<Figure> = pool.iter().map(|run| run.figure(metric)).collect();
-    let before: Vec<Sample> = figures.iter().filter_map(|figure| figure.as_ref().ok().copied()).collect();
+    let before: Vec<Sample> = shift::sure(figures.iter().filter_map(|figure| figure.as_ref().ok().copied()).collect());
     let after = candidate.figure(metric);
     row.metric.baseline = shift::mean(&before);
     row.metric.candidate = after.as_ref().ok().map(|sample| sample.value);

@@ -61,6 +61,16 @@ impl Shift {
     }
 }
 
+/// Of a pool, the runs that say how sure they are; all when none does. One run that is too short must not silence the
+/// others.
+pub(super) fn sure(pool: Vec<Sample>) -> Vec<Sample> {
+    if pool.iter().any(|sample| sample.spread.is_some()) {
+        pool.into_iter().filter(|sample| sample.spread.is_some()).collect()
+    } else {
+        pool
+    }
+}
+
 /// ln of the geometric mean.
 pub(super) fn log_mean(samples: &[Sample]) -> f64 {
     samples.iter().map(|sample| sample.value.ln()).sum::<f64>() / samples.len() as f64
