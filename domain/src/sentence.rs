@@ -4,7 +4,7 @@ use crate::comparison::{Better, Comparison, Metric, MetricComparison, MetricVerd
 use crate::figures::{Figures, StepFigures};
 use crate::finding::Severity;
 use crate::format::{self, NARROW};
-use crate::report::StepRole;
+use crate::report::SERVICE_GONE;
 
 /// The verdict in a sentence or two.
 pub fn of(comparison: &Comparison) -> String {
@@ -24,7 +24,7 @@ pub fn summary(figures: &Figures) -> String {
         let tps = tps(capacity.tps);
         if capacity.lower_bound {
             format!("Carries at least {tps}: it was still growing at {}.", workers(capacity.at_workers))
-        } else if figures.steps.iter().any(|step| step.role == StepRole::Capacity) {
+        } else if !figures.shows_knee() {
             // One step shows the capacity, and no knee.
             format!("Carries {tps} at {}.", workers(capacity.at_workers))
         } else {
@@ -64,6 +64,12 @@ fn soak(step: &StepFigures) -> String {
 }
 
 fn regressed(comparison: &Comparison) -> String {
+    if gated(comparison, MetricVerdict::Regressed).next().is_none()
+        && let Some(gone) = comparison.findings.iter().find(|finding| finding.code == SERVICE_GONE)
+    {
+        let message = capital(gone.message.trim_end_matches('.'));
+        return format!("{message}. {} was measured to the end.", baseline(comparison));
+    }
     let mut clauses = gated(comparison, MetricVerdict::Regressed).map(|metric| moved(comparison, metric));
     let first = capital(&clauses.next().unwrap_or_default());
     let against = baseline(comparison);

@@ -26,14 +26,18 @@ pub struct Baseline<'a> {
 
 /// Judges `candidate` against `baseline`. Runs of the baseline that are invalid or do not compare are left out; when
 /// none is left, or the candidate itself is invalid, the verdict is [`Verdict::Invalid`] with the reasons as findings.
+/// A candidate whose service died under load is [`Verdict::Regressed`], without any metric to show it.
 pub fn judge(baseline: Option<&Baseline<'_>>, candidate: &Report, policy: &Policy, noise: &Noise) -> Comparison {
     let given = baseline.map_or(&[][..], |baseline| &baseline.runs);
     let fit = comparable::fit(given, candidate);
     let used = if fit.is_empty() { &given[..given.len().min(1)] } else { &fit[..] };
     let mut findings = comparable::findings(given, candidate);
     let invalid = findings.iter().any(|finding| finding.severity == Severity::Voids);
-    let metrics = if invalid || used.is_empty() {
-        gate::listed(used, candidate, policy, invalid)
+    let died = !invalid && comparable::died(given, candidate);
+    let metrics = if invalid || died || used.is_empty() {
+        let unjudged = invalid.then_some("not judged: the runs do not compare");
+        let why = unjudged.or(died.then_some("not judged: the service stopped answering before the end"));
+        gate::listed(used, candidate, policy, why)
     } else {
         gate::judged(used, candidate, policy, noise)
     };
@@ -42,7 +46,7 @@ pub fn judge(baseline: Option<&Baseline<'_>>, candidate: &Report, policy: &Polic
         Verdict::Invalid
     } else if used.is_empty() {
         Verdict::NoBaseline
-    } else if any(MetricVerdict::Regressed) {
+    } else if died || any(MetricVerdict::Regressed) {
         Verdict::Regressed
     } else if any(MetricVerdict::Inconclusive) {
         Verdict::Inconclusive
@@ -54,7 +58,7 @@ pub fn judge(baseline: Option<&Baseline<'_>>, candidate: &Report, policy: &Polic
         .iter()
         .filter(|metric| metric.verdict == MetricVerdict::Regressed)
         .any(|metric| row::sigma(metric.name, noise).is_none_or(|sigma| sigma.pairs >= ENOUGH_PAIRS));
-    let provisional = verdict == Verdict::Regressed && !firm;
+    let provisional = verdict == Verdict::Regressed && !firm && !died;
     if provisional {
         findings.push(unlearnt(noise));
     }

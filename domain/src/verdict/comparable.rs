@@ -8,11 +8,17 @@ pub(super) fn fit<'a>(baseline: &[&'a Report], candidate: &Report) -> Vec<&'a Re
     baseline.iter().copied().filter(|run| run.is_valid() && difference(run, candidate).is_none()).collect()
 }
 
+/// Whether the service died under the candidate's load while a run of the baseline that compares went to its end.
+pub(super) fn died(baseline: &[&Report], candidate: &Report) -> bool {
+    candidate.died_under_load().is_some() && !fit(baseline, candidate).is_empty()
+}
+
 /// What stands in the way first (it voids the comparison), then what the candidate's run noticed.
 pub(super) fn findings(baseline: &[&Report], candidate: &Report) -> Vec<Finding> {
     let own = |severity| candidate.findings.iter().filter(move |finding| finding.severity == severity).cloned();
     let mut all: Vec<Finding> = own(Severity::Voids).collect();
-    all.extend(incomplete(candidate.status).map(|how| {
+    let incomplete_run = incomplete(candidate.status).filter(|_| !died(baseline, candidate));
+    all.extend(incomplete_run.map(|how| {
         let advice = match candidate.status {
             Status::Failed => "See in the service's log what ended it, then measure again.",
             Status::Complete | Status::Interrupted => "Measure again and let it finish.",

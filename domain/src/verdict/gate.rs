@@ -23,12 +23,13 @@ const METRICS: [Metric; 9] = [
 /// One-sided level of the gate.
 const ALPHA: f64 = 0.05;
 
-/// The figures of both sides, unjudged: of a candidate without baseline, or of sides that do not compare.
+/// The figures of both sides, unjudged: of a candidate without baseline, of one that did not live to its end, or of sides
+/// that do not compare. `why` says which.
 pub(super) fn listed(
     baseline: &[&Report],
     candidate: &Report,
     policy: &Policy,
-    invalid: bool,
+    why: Option<&str>,
 ) -> Vec<MetricComparison> {
     let (baseline, candidate) = (baseline.first().map(|run| Measured::of(run)), Measured::of(candidate));
     let value = |run: &Measured<'_>, metric| match metric {
@@ -43,7 +44,7 @@ pub(super) fn listed(
             row.baseline = baseline.as_ref().and_then(|run| value(run, *metric).ok());
             row.candidate = measured.as_ref().ok().copied();
             row.verdict = MetricVerdict::Observed;
-            row.note = measured.err().or_else(|| invalid.then(|| "not judged: the runs do not compare".to_owned()));
+            row.note = measured.err().or_else(|| why.map(str::to_owned));
             row
         })
         .collect()

@@ -264,6 +264,61 @@ fn a_service_that_fails_every_request_is_regressed_not_invalid() {
     );
 }
 
+/// A run of the candidate during whose staircase the service died, with what the runner says about it.
+fn died(of: Synthetic) -> Report {
+    let mut report = of.report();
+    report.phases.retain(|phase| phase.kind != PhaseKind::Stability);
+    steps(&mut report, PhaseKind::Staircase).truncate(1);
+    (report.status, report.load_choice) = (Status::Failed, None);
+    let message = "the service stopped answering at 20 workers: 34 × reset";
+    report.findings.push(Finding::notice("service_gone", message).with_advice("See its log."));
+    report
+}
+
+#[test]
+fn a_service_that_dies_under_load_is_regressed() {
+    let (a, b) = (short().report(), died(candidate()));
+    let comparison = compare(&[&a], &b);
+    assert_eq!((comparison.verdict, comparison.provisional), (Verdict::Regressed, false));
+    let wanted = "The service stopped answering at 20 workers: 34 × reset. v1.0.0 was measured to the end.";
+    assert_eq!(said(&comparison), wanted);
+    assert_eq!(comparison.findings[0].code, "service_gone");
+    for metric in &comparison.metrics {
+        assert_eq!((metric.verdict, metric.change), (MetricVerdict::Observed, None));
+        assert!(metric.note.is_some(), "{metric:?}");
+    }
+    // Nothing to compare with, a run that we spoiled, or one that ended in the smoke phase: nothing is said.
+    let alone = judge(None, &b, &Policy::default(), &Noise::default());
+    assert_eq!(alone.verdict, Verdict::Invalid);
+    let other = Synthetic { gpu: "L20".into(), ..short() }.report();
+    assert_eq!(compare(&[&other], &b).verdict, Verdict::Invalid);
+    let mut spoiled = b.clone();
+    spoiled.findings.push(Finding::voids("engine_cpu", "the generator was busy", "Slow down."));
+    assert_eq!(compare(&[&a], &spoiled).verdict, Verdict::Invalid);
+    let mut early = b.clone();
+    early.phases.retain(|phase| phase.kind == PhaseKind::Smoke);
+    assert_eq!(compare(&[&a], &early).verdict, Verdict::Invalid);
+    let stopped = Report { status: Status::Interrupted, ..b.clone() };
+    assert_eq!(compare(&[&a], &stopped).verdict, Verdict::Invalid);
+    // It is never a baseline.
+    let after = compare(&[&b], &candidate().report());
+    assert_eq!(after.verdict, Verdict::Invalid);
+    assert!(said(&after).contains("the baseline v1.1.0 is invalid: it ended in a failure"), "{}", said(&after));
+}
+
+#[test]
+fn one_run_that_is_too_short_does_not_silence_its_pool() {
+    let (a, mut coarse) = (short().report(), Synthetic { seed: 5, ..short() }.report());
+    let soak = &mut steps(&mut coarse, PhaseKind::Stability)[0];
+    (soak.slices, soak.slice_ms) = (vec![soak.latency.clone()], 40_000);
+    coarse.check().unwrap();
+    let candidate = candidate().report();
+    let p99 = |runs: &[&Report]| metric(&compare(runs, &candidate), Metric::P99).clone();
+    assert_eq!(p99(&[&coarse]).verdict, MetricVerdict::Inconclusive);
+    assert_eq!(p99(&[&a, &coarse]).interval, p99(&[&a]).interval);
+    assert_eq!(p99(&[&coarse, &a]).verdict, MetricVerdict::Pass);
+}
+
 #[test]
 fn error_rates_need_requests_to_be_told_apart() {
     use MetricVerdict::{Inconclusive, Pass, Regressed};
