@@ -125,10 +125,19 @@ fn keep_alive(report: &Report, steps: &[&Step]) -> Option<Finding> {
     if !report.plan.service.keep_alive {
         return None;
     }
-    // A failed request may cost its connection; that is counted as an error already.
-    let needless = |step: &Step| step.connections.saturating_sub(u64::from(step.workers) + step.outcomes.failed());
+    // Connections are counted over the whole step, ramp-up and edges included: so are the requests and failures beside
+    // them. A failed request may cost its connection; that is counted as an error already.
+    let failed = |step: &Step| {
+        let whole: u64 = step.windows.iter().flat_map(|window| window.errors.values()).sum();
+        whole.max(step.outcomes.failed())
+    };
+    let requests = |step: &Step| {
+        let whole: u64 = step.windows.iter().map(|window| window.ok).sum();
+        (whole + failed(step)).max(step.outcomes.finished())
+    };
+    let needless = |step: &Step| step.connections.saturating_sub(u64::from(step.workers) + failed(step));
     let share = |step: &Step| {
-        let requests = step.outcomes.finished();
+        let requests = requests(step);
         (requests > 0).then(|| needless(step) as f64 / requests as f64)
     };
     let worst = worst(steps, LOST_KEEP_ALIVE, share)?;
@@ -138,7 +147,7 @@ fn keep_alive(report: &Report, steps: &[&Step]) -> Option<Finding> {
             format!(
                 "keep-alive is lost: {} connections for {} requests at {}",
                 format::count(worst.connections),
-                format::count(worst.outcomes.finished()),
+                format::count(requests(worst)),
                 workers(worst)
             ),
         )
