@@ -50,6 +50,10 @@ pub(super) fn notes(comparison: &Comparison) -> Vec<String> {
     for metric in &comparison.metrics {
         let Some(note) = &metric.note else { continue };
         let note = sentence(note);
+        if note.starts_with(&name(metric.name)) {
+            notes.push(note);
+            continue;
+        }
         match notes.iter_mut().find(|other| other.ends_with(&note)) {
             Some(other) => *other = format!("{}, {other}", name(metric.name)),
             None => notes.push(format!("{}: {note}", name(metric.name))),
