@@ -21,7 +21,7 @@ struct Inner {
     computations: Arc<Semaphore>,
 }
 
-/// Report bodies held in memory at the same time, each up to 64 MiB.
+/// Uploads held in memory at the same time, from their body of up to 64 MiB until they are stored.
 const MAX_UPLOADS: usize = 8;
 
 impl AppState {
@@ -49,7 +49,7 @@ impl AppState {
         &self.0.tokens
     }
 
-    /// Bounds the report bodies in memory.
+    /// Bounds the reports in memory.
     pub(crate) fn uploads(&self) -> &Arc<Semaphore> {
         &self.0.uploads
     }

@@ -18,14 +18,18 @@ use crate::state::AppState;
 pub(super) struct ReportBody {
     bytes: Bytes,
     gzip: bool,
-    /// Goes with the body.
-    _held: OwnedSemaphorePermit,
+    /// Counts this upload among those in memory: to be kept as long as what was made of the body.
+    turn: OwnedSemaphorePermit,
 }
 
 /// An upload that finds as many others under way for this long is refused for now.
 const TURN_WITHIN: Duration = Duration::from_secs(10);
 
 impl ReportBody {
+    pub(super) fn into_turn(self) -> OwnedSemaphorePermit {
+        self.turn
+    }
+
     /// The JSON. Needs a processor for a while.
     pub(super) fn json(&self) -> Result<std::borrow::Cow<'_, [u8]>> {
         if !self.gzip {
@@ -53,7 +57,7 @@ impl FromRequest<AppState> for ReportBody {
             StatusCode::PAYLOAD_TOO_LARGE => too_large(),
             status => AppError::new(status, rejection.body_text()),
         })?;
-        Ok(Self { bytes, gzip, _held: held })
+        Ok(Self { bytes, gzip, turn: held })
     }
 }
 

@@ -32,7 +32,9 @@ pub(super) async fn post(
     headers: HeaderMap,
     body: ReportBody,
 ) -> Result<(StatusCode, Json<Uploaded>)> {
-    let report = Arc::new(state.compute(move || read(&body)).await??);
+    // A parsed report is larger than its body: the turn lasts until it is stored.
+    let parse = move || read(&body).map(|report| (Arc::new(report), body.into_turn()));
+    let (report, _turn) = state.compute(parse).await??;
     let Ingested { comparison, created } = ingest::ingest(&state, Arc::clone(&report)).await?;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     let url = page(&state, &headers, &report.project, report.run_id);
@@ -58,5 +60,46 @@ fn page(state: &AppState, headers: &HeaderMap, project: &ProjectSlug, run_id: Ru
         (Some(url), _) => format!("{url}{path}"),
         (None, Some(host)) => format!("http://{host}{path}"),
         (None, None) => path,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use plimsoll_domain::synthetic::Synthetic;
+    use secrecy::SecretString;
+    use tower::ServiceExt as _;
+
+    use super::*;
+    use crate::auth::Tokens;
+    use crate::postgres::scratch::Scratch;
+    use crate::store;
+
+    const TOKEN: &str = "a-token-for-these-tests-only";
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_upload_counts_until_its_report_is_stored() {
+        let scratch = Scratch::start().await.unwrap();
+        let pool = store::database::open(&scratch.database().await.unwrap(), 4).await.unwrap();
+        let state = AppState::new(pool.clone(), Tokens::new(&[SecretString::from(TOKEN)]), None);
+        let free = state.uploads().available_permits();
+        let mut lock = pool.begin().await.unwrap();
+        sqlx::raw_sql("lock table reports in access exclusive mode").execute(&mut *lock).await.unwrap();
+        let upload = axum::http::Request::post("/api/v1/snapshots")
+            .header("authorization", format!("Bearer {TOKEN}"))
+            .body(axum::body::Body::from(Synthetic::default().report().to_json()))
+            .unwrap();
+        let answer = tokio::spawn(crate::router::router(state.clone()).oneshot(upload));
+        // Until it waits for the table, which it reads once the report is parsed.
+        let waits = "select exists (select 1 from pg_locks where relation = 'reports'::regclass and not granted)";
+        while !sqlx::query_scalar::<_, bool>(waits).fetch_one(&pool).await.unwrap() {
+            assert!(!answer.is_finished(), "it did not wait");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(state.uploads().available_permits(), free - 1);
+        lock.rollback().await.unwrap();
+        assert_eq!(answer.await.unwrap().unwrap().status(), StatusCode::CREATED);
+        assert_eq!(state.uploads().available_permits(), free);
     }
 }
