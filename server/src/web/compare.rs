@@ -158,7 +158,11 @@ impl ComparePage {
             judged_lead: judged::lead(comparison, as_judged),
             judged: judged::facts(comparison, &base.report, &cand.report),
             reversed_href: compare_href(&project, cand.row.run_id, base.row.run_id),
-            json_href: format!("/api/v1/comparisons?baseline={}&candidate={}", base.row.run_id, cand.row.run_id),
+            json_href: if as_judged {
+                format!("/api/v1/snapshots/{}/comparison", cand.row.run_id)
+            } else {
+                format!("/api/v1/comparisons?baseline={}&candidate={}", base.row.run_id, cand.row.run_id)
+            },
             project,
         }
     }

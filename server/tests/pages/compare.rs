@@ -50,11 +50,19 @@ async fn a_regression_shows_every_figure_beside_its_baseline() {
 #[tokio::test]
 async fn the_same_code_passes_and_the_way_back_is_better() {
     let (one, two) = (release("v1.0.0", 0, 5).report(), release("v1.1.0", 1, 10).report());
+    let (old, new) = (one.run_id, two.run_id);
     let site = Site::new(&[one, two]).await;
     let page = site.page("/sentiment/compare/v1.0.0...v1.1.0").await;
     assert_eq!(page.one(".word"), "● Pass");
     assert!(page.all("td small.is-better").iter().any(|word| word.contains("better")));
+    // The JSON says what the page says: what was stored, or what was compared just now.
+    let json = |run: &plimsoll_domain::ids::RunId| format!("/api/v1/snapshots/{run}/comparison");
+    assert!(page.attributes("ul.links a", "href").contains(&json(&new)));
+    let stored: Comparison = serde_json::from_str(&site.page(&json(&new)).await.body).unwrap();
+    assert_eq!(page.one(".say"), stored.sentence.split_whitespace().collect::<Vec<_>>().join(" "));
     let back = site.page("/sentiment/compare/v1.1.0...v1.0.0").await;
+    let asked = format!("/api/v1/comparisons?baseline={new}&candidate={old}");
+    assert!(back.attributes("ul.links a", "href").contains(&asked));
     assert_eq!(back.one(".word"), "▲ Regressed");
     assert!(back.all(".facts li").iter().any(|fact| fact.contains("Compared on request")));
 }
