@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use plimsoll_server::postgres::{Cluster, Options, PostgresError};
-use plimsoll_server::store;
+use plimsoll_server::store::{self, StoreError};
+use secrecy::ExposeSecret as _;
 use tempfile::TempDir;
 
 /// A folder that the user of Postgres may pass.
@@ -36,7 +37,12 @@ async fn a_directory_has_one_owner_and_keeps_what_is_written() {
     assert_eq!(addresses, "127.0.0.1");
     pool.close().await;
     // The password is asked for.
-    assert!(store::database::open(&format!("{}x", "postgres://plimsoll:wrong@127.0.0.1:1/").into(), 1).await.is_err());
+    let address = first.url("postgres");
+    let (_, place) = address.expose_secret().rsplit_once('@').unwrap();
+    let refused = store::database::open(&format!("postgres://plimsoll:wrong@{place}").into(), 1).await.unwrap_err();
+    let StoreError::Database(error) = &refused else { panic!("{refused}") };
+    // invalid_password
+    assert_eq!(error.as_database_error().and_then(|e| e.code()).as_deref(), Some("28P01"), "{refused}");
 
     let second = Cluster::start(&options(&folder)).expect_err("it is in use");
     assert!(matches!(&second, PostgresError::InUse { owner: Some(pid), .. } if *pid == std::process::id()), "{second}");
