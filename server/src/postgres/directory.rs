@@ -119,19 +119,17 @@ impl Directory {
         password: &Path,
         durable: bool,
     ) -> Result<(), PostgresError> {
-        if !password.exists() {
-            let mut bytes = [0; 32];
-            getrandom::fill(&mut bytes).map_err(PostgresError::Random)?;
-            let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            let mut file =
-                OpenOptions::new().write(true).create_new(true).mode(0o600).open(password).map_err(at(password))?;
-            writeln!(file, "{text}").map_err(at(password))?;
-        }
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(PostgresError::Random)?;
+        let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        // One of a first use that was cut short belongs to no database, and may be half.
+        remove(password)?;
+        let mut file =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(password).map_err(at(password))?;
+        writeln!(file, "{text}").and_then(|()| file.sync_all()).map_err(at(password))?;
         account.give(password)?;
         let fresh = self.path.join("data.new");
-        if fresh.exists() {
-            fs::remove_dir_all(&fresh).map_err(at(&fresh))?;
-        }
+        remove(&fresh)?;
         let mut command = process::tied(&binaries.program("initdb"));
         command.arg("-D").arg(&fresh).arg("-U").arg(USER).arg("--pwfile").arg(password);
         command.args(["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"]);
@@ -142,6 +140,19 @@ impl Directory {
         run(command.current_dir(&self.path))?;
         let data = self.data();
         fs::rename(&fresh, &data).map_err(at(&data))
+    }
+}
+
+/// Removes a file or a folder with all in it, if it is there.
+fn remove(path: &Path) -> Result<(), PostgresError> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(facts) if facts.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(e) => Err(e),
+    };
+    match removed {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(at(path)(e)),
+        _ => Ok(()),
     }
 }
 

@@ -76,8 +76,11 @@ fn an_initdb_that_was_cut_short_is_done_again() {
     let half = folder.path().join("postgres/data.new/base");
     fs::create_dir_all(&half).unwrap();
     fs::set_permissions(folder.path().join("postgres"), fs::Permissions::from_mode(0o711)).unwrap();
-    start(&folder);
+    // Written, but never to the disk.
+    fs::write(folder.path().join("postgres/password"), "").unwrap();
+    let cluster = start(&folder);
     assert!(!half.exists());
+    assert_eq!(fs::read_to_string(cluster.dir().join("password")).unwrap().trim().len(), 64);
 }
 
 #[test]
