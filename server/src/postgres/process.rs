@@ -161,10 +161,14 @@ pub(super) fn tied(program: &Path) -> Command {
     } else {
         Command::new(program)
     };
-    for name in ["PGDATA", "PGPORT", "PGHOST", "PGUSER", "PGPASSWORD", "PGOPTIONS", "LANG", "LANGUAGE"] {
-        command.env_remove(name);
+    // Neither settings of another Postgres nor anybody's secrets.
+    command.env_clear().env("LC_ALL", "C");
+    for name in ["PATH", "TZ"] {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
     }
-    command.env("LC_ALL", "C").process_group(0);
+    command.process_group(0);
     command
 }
 
@@ -231,4 +235,19 @@ fn has_setpriv() -> bool {
         probe.args(["--pdeathsig=INT", "true"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         probe.status().is_ok_and(|status| status.success())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_our_environment_is_passed_on_but_what_it_needs() {
+        // Under `cargo test` there is at least CARGO_MANIFEST_DIR.
+        let output = tied(Path::new("env")).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let names: Vec<&str> = text.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
+        assert!(names.contains(&"LC_ALL"), "{text}");
+        assert!(names.iter().all(|name| ["PATH", "LC_ALL", "TZ"].contains(name)), "{names:?}");
+    }
 }
