@@ -1,7 +1,7 @@
 //! As whom Postgres runs: as we do, unless we are root, which it refuses.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, chown};
+use std::os::unix::fs::{MetadataExt as _, lchown};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -38,9 +38,26 @@ impl Account {
     /// Gives a file or folder to this account.
     pub(super) fn give(&self, path: &Path) -> Result<(), PostgresError> {
         match &self.0 {
-            Some(user) => chown(path, Some(user.uid), Some(user.gid)).map_err(at(path)),
+            // Never what a link leads to.
+            Some(user) => lchown(path, Some(user.uid), Some(user.gid)).map_err(at(path)),
             None => Ok(()),
         }
+    }
+
+    /// Checks, as root, that nobody else made this folder: root is about to write into it and to give it away.
+    pub(super) fn check_owner(&self, dir: &Path) -> Result<(), PostgresError> {
+        let Some(user) = &self.0 else { return Ok(()) };
+        let facts = fs::symlink_metadata(dir).map_err(at(dir))?;
+        let why = if facts.is_symlink() {
+            "is a symbolic link"
+        } else if !facts.is_dir() {
+            "is no folder"
+        } else if facts.uid() != 0 && facts.uid() != user.uid {
+            "belongs to somebody else"
+        } else {
+            return Ok(());
+        };
+        Err(PostgresError::Foreign { path: dir.to_owned(), why, user: user.name.to_owned() })
     }
 
     /// Checks that the account may enter every folder above `dir`, which is absolute.

@@ -21,6 +21,8 @@ pub(super) struct Directory {
     _lock: File,
 }
 
+/// For root in a folder of somebody else's.
+const NO_LINK: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 /// The log starts anew above this size.
 const MAX_LOG: u64 = 10 << 20;
 
@@ -28,6 +30,7 @@ impl Directory {
     /// Creates the folder if need be and becomes its owner.
     pub(super) fn claim(path: &Path, account: &Account) -> Result<Self, PostgresError> {
         make_dir(path).map_err(at(path))?;
+        account.check_owner(path)?;
         let path = path.canonicalize().map_err(at(path))?;
         account.check_way(&path)?;
         let lock = lock(&path)?;
@@ -102,13 +105,21 @@ impl Directory {
         }
     }
 
+    /// Removes the database, for the next [`prepare`](Self::prepare) to make a new one.
+    pub(super) fn wipe(&self) -> Result<(), PostgresError> {
+        self.end_orphan()?;
+        ["data", "data.new", "password", "socket"].iter().try_for_each(|name| remove(&self.path.join(name)))
+    }
+
     /// Where Postgres writes what it has to say.
     pub(super) fn log(&self) -> Result<File, PostgresError> {
         let path = self.path.join("log");
         if fs::metadata(&path).is_ok_and(|facts| facts.len() > MAX_LOG) {
             fs::remove_file(&path).map_err(at(&path))?;
         }
-        OpenOptions::new().create(true).append(true).read(true).mode(0o600).open(&path).map_err(at(&path))
+        let mut options = OpenOptions::new();
+        options.create(true).append(true).read(true).mode(0o600).custom_flags(NO_LINK);
+        options.open(&path).map_err(at(&path))
     }
 
     /// Into a folder beside, so that `data` exists only when it is whole.
@@ -181,8 +192,8 @@ pub fn make_dir(path: &Path) -> io::Result<()> {
 fn lock(dir: &Path) -> Result<File, PostgresError> {
     let path = dir.join("lock");
     let mut options = OpenOptions::new();
-    let mut file =
-        options.create(true).read(true).write(true).truncate(false).mode(0o600).open(&path).map_err(at(&path))?;
+    options.create(true).read(true).write(true).truncate(false).mode(0o600).custom_flags(NO_LINK);
+    let mut file = options.open(&path).map_err(at(&path))?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {

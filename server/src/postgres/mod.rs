@@ -53,6 +53,8 @@ pub enum PostgresError {
         "{dir} holds a database of Postgres {found}, but the Postgres found is {ours}: install {found}, or set PG_BIN"
     )]
     OtherVersion { dir: PathBuf, found: String, ours: String },
+    #[error("{path} {why}: Postgres' folder must be one that root or `{user}` made; choose another data directory")]
+    Foreign { path: PathBuf, why: &'static str, user: String },
     #[error("{dir} holds a database but not its password file: put it back, or remove the folder to start anew")]
     NoPassword { dir: PathBuf },
     #[error("{what} failed: {why}")]
@@ -92,22 +94,21 @@ impl Cluster {
     pub fn start(options: &Options) -> Result<Self, PostgresError> {
         let account = Account::find()?;
         let directory = Directory::claim(&options.dir, &account)?;
-        let binaries = Binaries::find(directory.version()?.as_deref())?;
-        let password = directory.prepare(&binaries, &account, options.durable)?;
-        directory.end_orphan()?;
-        let mut tries = 0;
-        loop {
-            let port = free_port()?;
-            tries += 1;
-            match Postmaster::start(&binaries, &account, &directory, port, options.durable) {
-                Ok(postmaster) => return Ok(Self { postmaster, directory, port, password }),
-                Err(Failed::PortTaken) if tries < PORT_TRIES => {}
-                Err(Failed::PortTaken) => {
-                    return Err(PostgresError::Command { what: "postgres", why: "no free port".to_owned() });
-                }
-                Err(Failed::Other(error)) => return Err(error),
-            }
-        }
+        let (postmaster, port, password) = run(&directory, &account, options.durable)?;
+        Ok(Self { postmaster, directory, port, password })
+    }
+
+    /// The same for data that nobody misses: what does not start is removed and made anew, once.
+    fn start_over(options: &Options) -> Result<Self, PostgresError> {
+        let account = Account::find()?;
+        let directory = Directory::claim(&options.dir, &account)?;
+        let running = run(&directory, &account, options.durable).or_else(|error| {
+            tracing::warn!(%error, dir = %directory.path().display(), "made anew");
+            directory.wipe()?;
+            run(&directory, &account, options.durable)
+        });
+        let (postmaster, port, password) = running?;
+        Ok(Self { postmaster, directory, port, password })
     }
 
     /// The address of one of its databases.
@@ -133,6 +134,30 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+/// Starts Postgres on a claimed directory: it, its port and its password.
+fn run(
+    directory: &Directory,
+    account: &Account,
+    durable: bool,
+) -> Result<(Postmaster, u16, SecretString), PostgresError> {
+    let binaries = Binaries::find(directory.version()?.as_deref())?;
+    let password = directory.prepare(&binaries, account, durable)?;
+    directory.end_orphan()?;
+    let mut tries = 0;
+    loop {
+        let port = free_port()?;
+        tries += 1;
+        match Postmaster::start(&binaries, account, directory, port, durable) {
+            Ok(postmaster) => return Ok((postmaster, port, password)),
+            Err(Failed::PortTaken) if tries < PORT_TRIES => {}
+            Err(Failed::PortTaken) => {
+                return Err(PostgresError::Command { what: "postgres", why: "no free port".to_owned() });
+            }
+            Err(Failed::Other(error)) => return Err(error),
+        }
     }
 }
 

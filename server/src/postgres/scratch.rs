@@ -56,9 +56,10 @@ fn claim() -> Result<Cluster, PostgresError> {
     for base in [std::env::temp_dir(), PathBuf::from("/tmp")] {
         for slot in 0..SLOTS {
             let dir = base.join(format!("plimsoll-scratch-{uid}-{slot}"));
-            match Cluster::start(&Options { dir, durable: false }) {
+            match Cluster::start_over(&Options { dir, durable: false }) {
                 Ok(cluster) => return Ok(cluster),
-                Err(error @ PostgresError::InUse { .. }) => last = Some(error),
+                // Anybody may have made a folder of this name in a folder for everybody.
+                Err(error @ (PostgresError::InUse { .. } | PostgresError::Foreign { .. })) => last = Some(error),
                 // Root's own temporary folder may be closed to the user as whom Postgres runs.
                 Err(error @ PostgresError::NotReachable { .. }) => {
                     last = Some(error);
@@ -69,4 +70,32 @@ fn claim() -> Result<Cluster, PostgresError> {
         }
     }
     Err(last.unwrap_or(PostgresError::NoBinaries))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn what_does_not_start_is_made_anew() {
+        let folder = tempfile::TempDir::new_in("/tmp").unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o711)).unwrap();
+        let options = Options { dir: folder.path().join("slot"), durable: false };
+        let data = options.dir.join("data");
+        let spoilt: [&dyn Fn(); 3] = [
+            // As a crash without fsync may leave it.
+            &|| fs::write(data.join("global/pg_control"), "").unwrap(),
+            &|| fs::write(data.join("PG_VERSION"), "9\n").unwrap(),
+            &|| fs::remove_file(options.dir.join("password")).unwrap(),
+        ];
+        drop(Cluster::start_over(&options).unwrap());
+        for spoil in spoilt {
+            spoil();
+            Cluster::start(&options).expect_err("it must be spoilt");
+            drop(Cluster::start_over(&options).unwrap());
+        }
+    }
 }

@@ -100,6 +100,16 @@ fn what_cannot_work_is_said_plainly() {
 
     // Only root's Postgres runs as somebody else.
     if rustix::process::geteuid().is_root() {
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&dir, &link).unwrap();
+        let foreign = folder.path().join("foreign");
+        fs::create_dir(&foreign).unwrap();
+        std::os::unix::fs::chown(&foreign, Some(54_321), None).unwrap();
+        for (dir, why) in [(link, "is a symbolic link"), (foreign, "belongs to somebody else")] {
+            let error = Cluster::start(&Options { dir, durable: false }).expect_err(why);
+            assert!(matches!(error, PostgresError::Foreign { .. }) && error.to_string().contains(why), "{error}");
+        }
+
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let error = Cluster::start(&options(&folder)).expect_err("not reachable");
         let blocked = folder.path().canonicalize().unwrap();
