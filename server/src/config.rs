@@ -11,11 +11,11 @@ use crate::auth::MIN_TOKEN;
 pub struct Config {
     /// Port 0 takes a free one. Reading needs no token: listen where only those who may read can connect.
     pub listen: SocketAddr,
-    /// Holds the upload token and, without `database_url`, the embedded Postgres.
+    /// Holds the server's token and, without `database_url`, the embedded Postgres.
     pub data_dir: PathBuf,
     /// A Postgres of somebody else's.
     pub database_url: Option<SecretString>,
-    /// Tokens that may upload, beside the one in the data directory.
+    /// Tokens that may upload and no more, beside the one in the data directory.
     pub tokens: Vec<SecretString>,
     /// Where people reach the pages, when that is not the address listened on.
     pub public_url: Option<String>,

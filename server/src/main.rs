@@ -31,14 +31,14 @@ struct Serve {
     /// Where to listen; port 0 takes a free one. Reading needs no token.
     #[arg(long, value_name = "ADDR", env = "PLIMSOLL_LISTEN", default_value = "127.0.0.1:7420")]
     listen: SocketAddr,
-    /// Folder for the upload token and the embedded Postgres [default: the platform's user data directory, or
+    /// Folder for the server's token and the embedded Postgres [default: the platform's user data directory, or
     /// /var/lib/plimsoll as root]
     #[arg(long, value_name = "DIR", env = "PLIMSOLL_DATA_DIR")]
     data_dir: Option<PathBuf>,
     /// A Postgres to use instead of the embedded one.
     #[arg(long, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
     database_url: Option<SecretString>,
-    /// Tokens that may upload, beside the one in the data directory, separated by commas.
+    /// Tokens that may upload and no more, beside the one in the data directory, separated by commas.
     #[arg(long, value_name = "TOKEN", env = "PLIMSOLL_TOKENS", hide_env_values = true, value_delimiter = ',')]
     tokens: Vec<SecretString>,
     /// The address at which people reach the pages, when a proxy stands before them.

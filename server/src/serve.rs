@@ -94,7 +94,7 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// A token that may upload.
+    /// A token that may do everything.
     pub fn token(&self) -> &SecretString {
         &self.token
     }

@@ -1,4 +1,4 @@
-//! The JSON API. Reading is open; writing needs a token.
+//! The JSON API. Reading is open; writing needs a token, and a policy one that may more than upload.
 
 mod body;
 mod health;

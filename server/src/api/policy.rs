@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use plimsoll_domain::policy::Policy;
 
 use super::read::slug;
-use crate::auth::Uploader;
+use crate::auth::Administrator;
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store;
@@ -18,9 +18,10 @@ pub(super) async fn get(State(state): State<AppState>, Path(project): Path<Strin
     Ok(Json(found.ok_or_else(|| AppError::not_found(format!("project {project}")))?.policy))
 }
 
-/// Sets it, for verdicts from now on; a new project is created. Stored verdicts keep the policy they were made by.
+/// Sets it, for verdicts from now on; a new project is created. Stored verdicts keep the policy they were made by. Who
+/// uploads must not move the line by which the upload is judged: an upload token is not enough.
 pub(super) async fn put(
-    _: Uploader,
+    _: Administrator,
     State(state): State<AppState>,
     Path(project): Path<String>,
     policy: Result<Json<Policy>, JsonRejection>,

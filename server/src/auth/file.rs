@@ -1,4 +1,4 @@
-//! The server's own upload token, in a file that only its owner reads.
+//! The server's own token, which may do everything, in a file that only its owner reads.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -22,8 +22,9 @@ pub enum TokenFileError {
     Store(#[from] StoreError),
 }
 
-/// Makes sure that the token in `<data_dir>/token` may upload, and returns it with its path. The first start writes the
-/// file; whoever removes it gets a new token with the next start, and the old one stops to work.
+/// Makes sure that the token in `<data_dir>/token` is known, and returns it with its path. The first start writes the
+/// file; whoever removes it gets a new token with the next start, and the old one stops to work. In the database its
+/// name is `<data_dir>/id`: several servers may share the database, each with a data directory of its own.
 pub async fn ensure(pool: &Pool, data_dir: &Path) -> Result<(SecretString, PathBuf), TokenFileError> {
     let path = data_dir.join("token");
     let at = |source| TokenFileError::File { path: path.clone(), source };
@@ -40,8 +41,24 @@ pub async fn ensure(pool: &Pool, data_dir: &Path) -> Result<(SecretString, PathB
         return Err(TokenFileError::Empty(path));
     }
     let token = SecretString::from(token);
-    store::tokens::put(pool, &format!("file {}", path.display()), &hash(token.expose_secret())).await?;
+    let id = id(data_dir)?;
+    store::tokens::put_admin(pool, &format!("server {id}"), &hash(token.expose_secret())).await?;
     Ok((token, path))
+}
+
+/// The data directory's own name; no secret.
+fn id(data_dir: &Path) -> Result<String, TokenFileError> {
+    let path = data_dir.join("id");
+    match fs::read_to_string(&path) {
+        Ok(text) if !text.trim().is_empty() => return Ok(text.trim().to_owned()),
+        Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(TokenFileError::File { path, source }),
+        // Absent, or written and never brought to the disk.
+        Ok(_) | Err(_) => {}
+    }
+    let id = random().map_err(TokenFileError::Random)?;
+    let _ = fs::remove_file(&path);
+    write(&path, &id).map_err(|source| TokenFileError::File { path, source })?;
+    Ok(id)
 }
 
 fn random() -> Result<String, getrandom::Error> {

@@ -5,12 +5,12 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use plimsoll_domain::report::Report;
 use plimsoll_domain::synthetic::Synthetic;
-use plimsoll_server::auth::Tokens;
+use plimsoll_server::auth::{self, Tokens};
 use plimsoll_server::postgres::scratch::Scratch;
 use plimsoll_server::router::router;
 use plimsoll_server::state::AppState;
 use plimsoll_server::store::{self, Pool};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 use tower::ServiceExt as _;
@@ -22,6 +22,8 @@ pub(crate) const TOKEN: &str = "a-token-for-these-tests-only";
 
 pub(crate) struct App {
     router: Router,
+    /// A token that may also set policies.
+    admin: SecretString,
     pub(crate) pool: Pool,
 }
 
@@ -44,7 +46,9 @@ impl App {
     pub(crate) async fn new() -> Self {
         let pool = store::database::open(&database().await, 4).await.expect("connections");
         let tokens = Tokens::new(&[SecretString::from(TOKEN)]);
-        Self { router: router(AppState::new(pool.clone(), tokens, None)), pool }
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let (admin, _) = auth::ensure(&pool, folder.path()).await.expect("the server's own token");
+        Self { router: router(AppState::new(pool.clone(), tokens, None)), admin, pool }
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
@@ -65,7 +69,7 @@ impl App {
     }
 
     pub(crate) async fn put(&self, path: &str, body: impl Into<Body>) -> Answer {
-        self.send(signed(Request::put(path)).body(body.into()).unwrap()).await
+        self.send(signed_by(self.admin.expose_secret(), Request::put(path)).body(body.into()).unwrap()).await
     }
 
     /// Uploads a report that must be new.
@@ -91,7 +95,11 @@ impl App {
 }
 
 pub(crate) fn signed(request: axum::http::request::Builder) -> axum::http::request::Builder {
-    request.header("authorization", format!("Bearer {TOKEN}")).header("content-type", "application/json")
+    signed_by(TOKEN, request)
+}
+
+fn signed_by(token: &str, request: axum::http::request::Builder) -> axum::http::request::Builder {
+    request.header("authorization", format!("Bearer {token}")).header("content-type", "application/json")
 }
 
 /// A short run of a release. `day` places it in time.

@@ -115,5 +115,9 @@ async fn a_policy_out_of_bounds_is_refused() {
     }
     let unsigned = Request::put("/api/v1/projects/sentiment/policy").body(Body::from("{}")).unwrap();
     assert_eq!(app.send(unsigned).await.status, StatusCode::UNAUTHORIZED);
+    // A policy that is in order, by a token that only uploads.
+    let lenient = json!({"p99_increase": 5.0, "capacity_decrease": 0.9, "error_rate_points": 0.5}).to_string();
+    let uploader = signed(Request::put("/api/v1/projects/sentiment/policy")).body(Body::from(lenient)).unwrap();
+    assert_eq!(app.send(uploader).await.status, StatusCode::FORBIDDEN);
     assert_eq!(app.rows().await, [0; 5]);
 }

@@ -32,3 +32,24 @@ async fn a_removed_token_file_means_a_new_token_and_the_end_of_the_old() {
     fs::write(&path, "short\n").unwrap();
     assert!(auth::ensure(&app.pool, folder.path()).await.is_err());
 }
+
+#[tokio::test]
+async fn servers_that_share_a_database_keep_their_tokens() {
+    let app = App::new().await;
+    let folder = tempfile::tempdir().unwrap();
+    // The same path on two hosts.
+    let path = folder.path().join("data");
+    fs::create_dir(&path).unwrap();
+    let (one, _) = auth::ensure(&app.pool, &path).await.unwrap();
+    fs::rename(&path, folder.path().join("elsewhere")).unwrap();
+    fs::create_dir(&path).unwrap();
+    let (two, _) = auth::ensure(&app.pool, &path).await.unwrap();
+    assert_eq!(status_with(&app, one.expose_secret()).await, 201);
+    assert_eq!(status_with(&app, two.expose_secret()).await, 200);
+    // A folder that moves stays the same server's.
+    let moved = folder.path().join("elsewhere");
+    fs::remove_file(moved.join("token")).unwrap();
+    auth::ensure(&app.pool, &moved).await.unwrap();
+    assert_eq!(status_with(&app, one.expose_secret()).await, 401);
+    assert_eq!(status_with(&app, two.expose_secret()).await, 200);
+}
