@@ -1,4 +1,4 @@
-//! A report becomes a snapshot with its verdict, in one transaction.
+//! A report becomes a snapshot: judged first, then stored with its verdict in one transaction.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use plimsoll_domain::comparison::Comparison;
 use plimsoll_domain::figures::Figures;
 use plimsoll_domain::report::Report;
 
-use super::{pack, verdict};
+use super::{bounds, pack, verdict};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store::{projects, reports, snapshots, testbeds, verdicts};
@@ -26,6 +26,7 @@ pub struct Ingested {
 /// The judging comes before the transaction, so that no lock is held while it computes. Of two uploads of one run at
 /// the same time both judge, one stores, and the other finds it stored.
 pub async fn ingest(state: &AppState, report: Arc<Report>) -> Result<Ingested> {
+    bounds::check(&report).map_err(|why| AppError::new(StatusCode::UNPROCESSABLE_ENTITY, why))?;
     let unpacked = Arc::clone(&report);
     let (figures, packed) =
         state.compute(move || Ok::<_, AppError>((Figures::of(&unpacked), pack::pack(&unpacked)?))).await??;

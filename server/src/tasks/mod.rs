@@ -1,5 +1,6 @@
 //! What the server works out, apart from answering.
 
+mod bounds;
 pub mod ingest;
 pub mod pack;
 pub mod verdict;

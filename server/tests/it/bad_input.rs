@@ -5,6 +5,7 @@ use std::io::Write as _;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use plimsoll_domain::report::MAX_BYTES;
+use plimsoll_domain::synthetic::Synthetic;
 use serde_json::{Value, json};
 
 use crate::app::{App, TOKEN, release, signed};
@@ -18,7 +19,11 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 #[tokio::test]
 async fn bad_reports_are_refused_with_what_and_where() {
     let app = App::new().await;
-    let good: Value = serde_json::from_str(&release("v1.0.0", 0).report().to_json()).unwrap();
+    let mut whole = Synthetic { branch: Some("main".to_owned()), ..release("v1.0.0", 0) }.report();
+    whole.testbed.name = Some("host".to_owned());
+    let good: Value = serde_json::from_str(&whole.to_json()).unwrap();
+    // Nothing that an index could make shorter.
+    let long = || (0..700).map(|n: u32| format!("{:08x}", n.wrapping_mul(2_654_435_761))).take(500).collect::<String>();
     let with = |pointer: &str, value: Value| {
         let mut report = good.clone();
         *report.pointer_mut(pointer).expect("the report has it") = value;
@@ -26,7 +31,7 @@ async fn bad_reports_are_refused_with_what_and_where() {
     };
     let text = good.to_string();
     let max_error_rate = "/plan/phases/staircase/max_error_rate";
-    let cases: [(&str, Vec<u8>, u16, &str); 14] = [
+    let cases: [(&str, Vec<u8>, u16, &str); 19] = [
         ("empty", Vec::new(), 400, "EOF"),
         ("cut", text.as_bytes()[..text.len() / 2].to_vec(), 400, "line 1 column"),
         ("not JSON", b"<html>".to_vec(), 400, "line 1 column 1"),
@@ -39,7 +44,12 @@ async fn bad_reports_are_refused_with_what_and_where() {
         ("ended before it began", with("/finished_at", json!("2001-01-01T00:00:00Z")).into_bytes(), 422, "finished_at"),
         ("bad project", with("/project", json!("../etc")).into_bytes(), 400, "project"),
         ("no workers", with("/phases/0/steps/0/workers", json!(0)).into_bytes(), 422, "phases[0].steps[0]"),
-        ("NUL", with("/revision/tag", json!("v1\u{0}")).into_bytes(), 422, "NUL"),
+        ("a long tag", with("/revision/tag", json!(long())).into_bytes(), 422, "revision.tag"),
+        ("a long branch", with("/revision/branch", json!(long())).into_bytes(), 422, "revision.branch"),
+        ("a long testbed", with("/testbed/name", json!(long())).into_bytes(), 422, "testbed.name"),
+        ("an early start", with("/started_at", json!("-004800-01-01T00:00:00Z")).into_bytes(), 422, "started_at"),
+        ("a late end", with("/finished_at", json!("2200-01-01T00:00:00Z")).into_bytes(), 422, "finished_at"),
+        ("NUL", with("/revision/tag", json!("v1\u{0}")).into_bytes(), 422, ""),
         ("too large", vec![b' '; MAX_BYTES + 1], 413, "bytes"),
     ];
     for (name, body, status, detail) in cases {
