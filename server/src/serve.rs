@@ -136,13 +136,22 @@ impl Drop for Server {
     }
 }
 
-/// Runs a server until `shutdown` resolves. `started` is told when it listens.
+/// Runs a server until `shutdown` resolves, be it during the start. `started` is told when it listens.
 pub async fn serve(
     config: Config,
     started: impl FnOnce(&Server),
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    let server = Server::start(config).await?;
+    let mut shutdown = std::pin::pin!(shutdown);
+    let server = tokio::select! {
+        biased;
+        server = Server::start(config) => server?,
+        // A Postgres that is just starting ends as soon as it has; the runtime waits for it.
+        () = &mut shutdown => {
+            tracing::info!("stopped before it listened");
+            return Ok(());
+        }
+    };
     started(&server);
     shutdown.await;
     tracing::info!("stopping");

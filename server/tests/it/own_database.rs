@@ -1,7 +1,7 @@
 //! A server embedded in another program, on a database of somebody else's.
 
 use plimsoll_server::config::Config;
-use plimsoll_server::serve::{ServeError, Server};
+use plimsoll_server::serve::{ServeError, Server, serve};
 
 use crate::app::database;
 use crate::program::get;
@@ -34,4 +34,14 @@ async fn a_database_that_does_not_answer_or_a_bad_setting_is_said_at_the_start()
     assert!(Server::start(short).await.unwrap_err().to_string().contains("PLIMSOLL_TOKENS"));
     let nowhere = Config { public_url: Some("plimsoll.example".into()), ..local };
     assert!(Server::start(nowhere).await.unwrap_err().to_string().contains("plimsoll.example"));
+}
+
+#[tokio::test]
+async fn it_can_be_stopped_while_it_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    // A database that takes connections and says nothing.
+    let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("postgres://x@{}/x", mute.local_addr().unwrap());
+    let config = Config { database_url: Some(url.into()), ..Config::local(folder.path()) };
+    serve(config, |_| panic!("it cannot have started"), std::future::ready(())).await.unwrap();
 }
