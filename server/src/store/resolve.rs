@@ -24,7 +24,7 @@ pub async fn resolve(
            and (s.run_id = $2 or s.tag = $3 or s.branch = $3 or s.commit_sha like $4)
            and ($5::text is null or s.testbed = $5 or t.label = $5)
          order by s.run_id is not distinct from $2 desc, s.tag is not distinct from $3 desc,
-             s.branch is not distinct from $3, s.valid desc, s.started_at desc
+             s.branch is not distinct from $3 desc, s.valid desc, s.started_at desc
          limit 1",
         project.as_str(),
         run_id.map(|run| run.0) as _,

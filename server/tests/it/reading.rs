@@ -85,7 +85,10 @@ async fn revisions_are_found_by_the_names_people_type() {
     let one = commit("a", "v1.0.0", 0).report();
     let two = commit("b", "v1.1.0", 1).report();
     let again = Synthetic { seed: 99, ..commit("b", "v1.1.0", 2) }.report();
-    for report in [&one, &two, &again] {
+    // A branch that looks like a commit, measured before it and void.
+    let branch = Synthetic { branch: Some("c".repeat(7)), engine_cpu: 0.97, ..commit("d", "v2.0.0", 3) }.report();
+    let three = commit("c", "v1.2.0", 4).report();
+    for report in [&one, &two, &again, &branch, &three] {
         app.upload(report).await;
     }
     let project: ProjectSlug = "sentiment".parse().unwrap();
@@ -95,7 +98,9 @@ async fn revisions_are_found_by_the_names_people_type() {
         ("v1.1.0", None, Some(again.run_id)),
         ("aaaaaaa", None, Some(one.run_id)),
         ("BBBBBBBBBB", None, Some(again.run_id)),
-        ("main", None, Some(again.run_id)),
+        ("main", None, Some(three.run_id)),
+        ("ccccccc", None, Some(branch.run_id)),
+        ("cccccccc", None, Some(three.run_id)),
         (&first, None, Some(one.run_id)),
         (&second, None, Some(two.run_id)),
         ("v1.0.0", Some("A10 ×1"), Some(one.run_id)),
