@@ -11,7 +11,7 @@ use plimsoll_domain::ids::{ProjectSlug, RunId};
 use serde::Deserialize;
 
 use super::view::{
-    Here, Link, Look, Page, Phrase, VerdictWord, day, judged_href, render, sentence, snapshot_href, word,
+    Here, Link, Look, Page, Phrase, VerdictWord, day, judged_href, query_value, render, sentence, snapshot_href, word,
 };
 use crate::charts::{Chart, Datum, History, Release, Standing, Worse, history};
 use crate::error::{AppError, Result};
@@ -119,6 +119,7 @@ impl HistoryPage {
         let bed = newest.map(|row| row.testbed.label.clone());
         let heading = heading(rows, bed.as_deref());
         let filter = testbed.as_deref().unwrap_or_default();
+        let asked = query_value(filter);
         let chart = chart(rows, judged);
         let more = (rows.len() == PAGE as usize).then(|| rows.last()).flatten();
         Self {
@@ -133,9 +134,9 @@ impl HistoryPage {
             candidates: choices(rows, 0),
             table_lead: table_lead(rows),
             rows: rows.iter().map(|row| Row::new(row, judged.get(&row.run_id))).collect(),
-            older: more.map(|row| format!("/{project}/history?testbed={filter}&before={}", row.run_id)),
-            newest: older.then(|| format!("/{project}/history?testbed={filter}")),
-            json_href: format!("/api/v1/projects/{project}/snapshots?testbed={filter}"),
+            older: more.map(|row| format!("/{project}/history?testbed={asked}&before={}", row.run_id)),
+            newest: older.then(|| format!("/{project}/history?testbed={asked}")),
+            json_href: format!("/api/v1/projects/{project}/snapshots?testbed={asked}"),
             heading,
             project,
         }

@@ -178,6 +178,12 @@ pub(super) fn compare_href(project: &ProjectSlug, baseline: RunId, candidate: Ru
     format!("/{project}/compare/{baseline}...{candidate}")
 }
 
+/// A text as the value of a query's parameter.
+pub(super) fn query_value(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    text.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+}
+
 /// Where the comparison that judged a snapshot is shown.
 pub(super) fn judged_href(comparison: &Comparison) -> Option<String> {
     let baseline = comparison.baseline.as_ref()?.run_ids.first()?;
@@ -188,6 +194,12 @@ pub(super) fn judged_href(comparison: &Comparison) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_text_can_stand_in_a_query() {
+        assert_eq!(query_value("0123456789ab"), "0123456789ab");
+        assert_eq!(query_value("A10 ×1 & co=#+%"), "A10%20%C3%971%20%26%20co%3D%23%2B%25");
+    }
 
     #[test]
     fn sentences_begin_and_end_as_sentences() {

@@ -43,6 +43,10 @@ async fn testbeds_are_apart_and_invalid_runs_in_brackets() {
     let rows = page.table("Snapshots");
     assert!(rows[0][4].starts_with('(') && rows[0][8] == "○ invalid", "{rows:?}");
     assert!(page.body.contains("invalid, not judged"));
+    // A name with what a query does not carry as it is.
+    let named = site.page("/sentiment/history?testbed=A10%20%C3%971").await;
+    let json = named.attributes("ul.links a", "href").into_iter().find(|href| href.starts_with("/api/")).unwrap();
+    assert_eq!(json, "/api/v1/projects/sentiment/snapshots?testbed=A10%20%C3%971");
     let none = site.page("/sentiment/history?testbed=%3Cscript%3E").await;
     assert_eq!(none.one("h1"), "No snapshots here");
     assert!(!none.body.contains("<script"));
