@@ -13,6 +13,7 @@ use super::clock::{Clock, MS, Nanos};
 use super::deadline::Deadline;
 use super::http::{BadResponse, Decoder, Limits};
 use super::stream::{Endpoint, Stream, is_ours, open};
+use super::worker::PAUSE;
 use crate::protocol::Fault;
 
 /// How exchanges are made on every connection of an engine.
@@ -24,6 +25,14 @@ pub struct Transport {
     /// Whether a connection carries more than one request.
     pub keep_alive: bool,
     pub limits: Limits,
+}
+
+impl Transport {
+    /// The longest that a worker takes until it looks up: it connects and waits as long as it may, then pauses.
+    pub(super) fn longest_turn(&self) -> Nanos {
+        let request = self.endpoint.connect_timeout.saturating_add(self.response_timeout);
+        u64::try_from(request.as_nanos()).unwrap_or(Nanos::MAX).saturating_add(PAUSE)
+    }
 }
 
 /// What all connections of one engine thread share.
@@ -225,4 +234,23 @@ fn broken(error: &std::io::Error) -> Fault {
 fn bad_fault(bad: &BadResponse) -> Fault {
     let kind = if matches!(bad, BadResponse::LongBody(_)) { ErrorKind::BadOutput } else { ErrorKind::Reset };
     Fault::new(kind, bad.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A step with fewer workers that starts beside open requests has more workers than it says.
+    #[test]
+    fn a_turn_lasts_as_long_as_the_slowest_request() {
+        let endpoint = Endpoint { addresses: Vec::new(), tls: None, connect_timeout: Duration::from_secs(3) };
+        let transport = Transport {
+            endpoint,
+            response_timeout: Duration::from_secs(60),
+            keep_alive: true,
+            limits: Limits { body: 1, keep: 0 },
+        };
+        assert_eq!(transport.longest_turn(), 63_100 * MS);
+        assert_eq!(Transport { response_timeout: Duration::MAX, ..transport }.longest_turn(), Nanos::MAX);
+    }
 }

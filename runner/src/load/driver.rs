@@ -18,8 +18,6 @@ use super::step::StepPlan;
 use super::worker::{Shared, request, work};
 use crate::protocol::Target;
 
-/// How long a step with fewer workers waits for the surplus ones to stop.
-const LONGEST_TURN: Nanos = 10 * SECOND;
 /// How often steps that are over but not final are looked at.
 const HARVEST: Nanos = 50 * MS;
 
@@ -110,7 +108,10 @@ impl Driver {
             Command::Begin(plan, reply) => {
                 let workers = if plan.by_hand { 0 } else { plan.workers };
                 self.shared.wanted.set(workers);
-                self.waiting = Some((plan, reply, self.clock.now() + LONGEST_TURN));
+                // Surplus workers end their current requests first: beside them the step would have more workers than
+                // it says, and Little's law would not hold.
+                let longest = self.shared.wire.transport.longest_turn();
+                self.waiting = Some((plan, reply, self.clock.now().saturating_add(longest)));
             }
             Command::End => {
                 let now = self.clock.now();
@@ -124,6 +125,7 @@ impl Driver {
             }
             Command::Cut(reply) => {
                 self.shared.wanted.set(0);
+                self.waiting = None;
                 self.tasks.shutdown().await;
                 self.shared.live.set(0);
                 // Whoever asked may have gone meanwhile; the next event tells.

@@ -14,7 +14,7 @@ use super::step::Finished;
 use crate::protocol::{Fault, Target};
 
 /// How long a worker waits after a connection could not be opened, so that a dead service is not hammered.
-const PAUSE: Nanos = 100 * MS;
+pub(super) const PAUSE: Nanos = 100 * MS;
 
 /// What everything on one engine thread shares.
 #[derive(Debug)]
