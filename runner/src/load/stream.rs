@@ -13,6 +13,7 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -24,7 +25,7 @@ pub struct Endpoint {
     /// Resolved once per run; tried in this order, starting from the one that worked last.
     pub addresses: Vec<SocketAddr>,
     pub tls: Option<Tls>,
-    /// For the connection and its TLS handshake together.
+    /// For the connection and its TLS handshake together, at all addresses: each gets its share of what is left.
     pub connect_timeout: Duration,
 }
 
@@ -55,11 +56,21 @@ pub(super) async fn open(endpoint: &Endpoint, preferred: &Cell<usize>) -> Result
 
 async fn open_any(endpoint: &Endpoint, preferred: &Cell<usize>, connected: &Cell<bool>) -> Result<Stream, Fault> {
     let count = endpoint.addresses.len();
+    let first = preferred.get();
+    let deadline = Instant::now() + endpoint.connect_timeout;
     let mut last = Fault::new(ErrorKind::Dns, "the name has no address");
     for offset in 0..count {
-        let index = (preferred.get() + offset) % count;
+        let index = (first + offset) % count;
         let address = endpoint.addresses[index];
-        match TcpStream::connect(address).await {
+        // An address that swallows everything leaves time for those after it.
+        let share = deadline.saturating_duration_since(Instant::now()) / u32::try_from(count - offset).unwrap_or(1);
+        let connecting = TcpStream::connect(address);
+        let Ok(connection) = tokio::time::timeout(share, connecting).await else {
+            let within = endpoint.connect_timeout.as_millis();
+            last = Fault::new(ErrorKind::ConnectTimeout, format!("no connection within {within} ms"));
+            continue;
+        };
+        match connection {
             Ok(stream) => {
                 preferred.set(index);
                 connected.set(true);
