@@ -19,6 +19,11 @@ use support::{Reply, Server, ok, status};
 
 /// An engine with short timeouts for the service at `address`.
 fn engine(address: SocketAddr, keep_alive: bool, expect: Expect) -> Engine {
+    engine_of(vec![address], keep_alive, expect)
+}
+
+fn engine_of(addresses: Vec<SocketAddr>, keep_alive: bool, expect: Expect) -> Engine {
+    let address = addresses[0];
     let requests = Requests {
         url: format!("http://{address}/predict").parse().unwrap(),
         method: "POST".to_owned(),
@@ -27,7 +32,7 @@ fn engine(address: SocketAddr, keep_alive: bool, expect: Expect) -> Engine {
     };
     let target: Arc<dyn Target> = Arc::new(Json::new(&requests, keep_alive, expect).unwrap());
     let transport = Transport {
-        endpoint: Endpoint { addresses: vec![address], tls: None, connect_timeout: Duration::from_millis(300) },
+        endpoint: Endpoint { addresses, tls: None, connect_timeout: Duration::from_millis(300) },
         response_timeout: Duration::from_millis(300),
         keep_alive,
         limits: Limits { body: 10_000, keep: target.wants_body() },
@@ -172,12 +177,35 @@ async fn an_answer_without_length_ends_with_its_connection() {
     }
 }
 
+#[tokio::test]
+async fn an_address_that_swallows_everything_leaves_time_for_the_next() {
+    // Nobody accepts: once its queue is full, the kernel answers no further connection.
+    let full = tokio::net::TcpSocket::new_v4().unwrap();
+    full.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let full = full.listen(1).unwrap();
+    let silent = full.local_addr().unwrap();
+    let mut queued = Vec::new();
+    while queued.len() < 50
+        && let Ok(connection) =
+            tokio::time::timeout(Duration::from_millis(200), tokio::net::TcpStream::connect(silent)).await
+    {
+        queued.push(connection.unwrap());
+    }
+    assert!(queued.len() < 50, "the queue of {silent} is never full");
+    let alone = probe(&engine(silent, true, any()), 0).await.result.unwrap_err();
+    assert_eq!((alone.kind, alone.reason.as_str()), (ErrorKind::ConnectTimeout, "no connection within 300 ms"));
+    let server = Server::start(10, Duration::ZERO, |_| ok("{}"));
+    let engine = engine_of(vec![silent, server.address], true, any());
+    assert_eq!(probe(&engine, 0).await.result, Ok(()));
+}
+
 /// A short step of `workers`.
 async fn step(engine: &mut Engine, workers: u32) -> Step {
     let plan = StepPlan {
         role: StepRole::Planned,
         workers,
         duration_ms: 400,
+        longest_ms: 400,
         ramp_ms: 0,
         min_successes: 0,
         trimmed: true,

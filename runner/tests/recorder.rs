@@ -11,6 +11,7 @@ fn plan(duration_ms: u64) -> StepPlan {
         role: StepRole::Planned,
         workers: 2,
         duration_ms,
+        longest_ms: 2 * duration_ms,
         ramp_ms: 0,
         min_successes: 0,
         trimmed: true,
@@ -155,6 +156,30 @@ fn a_step_extends_itself_for_enough_successes_and_no_further_than_twice() {
     assert!((short.tps().unwrap() - 10.0).abs() < 0.2, "{:?}", short.tps());
     let hopeless = extended(1_000);
     assert_eq!(hopeless.duration_ms, 20_000);
+}
+
+#[test]
+fn a_step_of_requests_longer_than_itself_goes_on_while_earlier_ones_succeed() {
+    let slow = |result| {
+        let (mut recorder, a, b) = recorder();
+        recorder.begin(StepPlan { min_successes: 100, ..plan(10_000) }, 0);
+        recorder.issue(a, 500 * MS);
+        recorder.issue(b, 1_500 * MS);
+        finish(&mut recorder, a, 500, 8_500, result);
+        recorder.advance(10_000 * MS);
+        recorder.running().unwrap()[2] / MS
+    };
+    assert_eq!(slow(Ok(())), 20_000);
+    assert_eq!(slow(Err(ErrorKind::Http5xx)), 10_000);
+}
+
+#[test]
+fn an_extension_keeps_to_its_bound() {
+    let (mut recorder, a, _) = recorder();
+    recorder.begin(StepPlan { min_successes: 1_000, longest_ms: 11_000, ..plan(10_000) }, 0);
+    request(&mut recorder, a, 2_000, 2_100);
+    recorder.advance(9_500 * MS);
+    assert_eq!(recorder.running().unwrap().map(|at| at / MS), [1_000, 10_000, 11_000]);
 }
 
 #[test]

@@ -13,9 +13,11 @@ pub struct StepPlan {
     pub role: StepRole,
     pub workers: u32,
     pub duration_ms: u64,
+    /// How long it may become when it extends itself.
+    pub longest_ms: u64,
     /// Over how long added workers start.
     pub ramp_ms: u64,
-    /// A step with fewer successes issued in its measured part extends itself, up to twice its length; 0: never.
+    /// A step with fewer successes issued in its measured part extends itself, up to `longest_ms`; 0: never.
     pub min_successes: u64,
     /// Whether edges are cut. Steps that are not measured (checks, warm-up) keep everything.
     pub trimmed: bool,
@@ -103,16 +105,18 @@ impl Record {
 
     /// At the end of the measured part: whether the step must first go on, with `open` requests still to come.
     pub(super) fn decide_extension(&mut self, now: Nanos, open: u64) {
-        let longest = self.plan.duration_ms.saturating_mul(2);
+        let longest = self.plan.longest_ms.max(self.plan.duration_ms);
         while !self.decided && now >= self.measured_to() {
             let have = self.outcomes.ok + open;
-            // Without a single success more time brings nothing.
-            if have >= self.plan.min_successes || self.outcomes.ok == 0 || self.duration_ms >= longest {
+            // Without a single success more time brings nothing. Where one request takes longer than the measured part,
+            // those that completed in it were issued before.
+            let hopeless = self.outcomes.ok == 0 && self.completed.ok == 0;
+            if have >= self.plan.min_successes || hopeless || self.duration_ms >= longest {
                 self.decided = true;
                 break;
             }
             let (from, to) = (self.from_ms as f64, self.to_ms as f64);
-            let wanted = from + (to - from) * self.plan.min_successes as f64 / have as f64 * 1.1;
+            let wanted = from + (to - from) * self.plan.min_successes as f64 / (have as f64).max(1.0) * 1.1;
             let trim = trim_ms(self.plan.duration_ms);
             self.duration_ms = (wanted as u64 + trim).clamp(self.duration_ms + 1, longest);
             self.to_ms = self.duration_ms - trim;

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use plimsoll_domain::plan::Profile;
 use plimsoll_domain::report::{Phase, PhaseKind, Step, StepRole};
 use tokio::sync::{oneshot, watch};
 
 use super::host_cpu::HostCpu;
 use crate::load::{Clock, Engine, Event, Gone, Nanos, Probe, Recent, StepId, StepPlan};
 use crate::progress::{Event as Progress, Live, Observer};
+use crate::spec::RunSpec;
 
 pub(super) struct Session<'a> {
     engine: Engine,
@@ -18,9 +20,14 @@ pub(super) struct Session<'a> {
     host: HostCpu,
     /// When the running step, and with `ahead` the whole run, is expected to end.
     step_ends: Nanos,
+    /// How long the step will take that waits for surplus workers to stop.
+    waits: Option<Nanos>,
     ahead: Duration,
     recent: Recent,
 }
+
+/// What the `pr` profile takes at most as planned; no extension goes past it.
+const PR_LONGEST: Duration = Duration::from_secs(8 * 60);
 
 /// Why the phases do not go on.
 #[derive(Debug)]
@@ -64,6 +71,7 @@ impl<'a> Session<'a> {
             phases: Vec::new(),
             host,
             step_ends: 0,
+            waits: None,
             ahead: Duration::ZERO,
             recent: Recent::default(),
         }
@@ -92,9 +100,24 @@ impl<'a> Session<'a> {
         self.observer.observe(Progress::PhaseFinished { phase: phase.kind, took });
     }
 
+    /// The steps so far, in their order; those whose last requests are still open without these.
+    pub(super) fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.phases.iter().flat_map(|phase| &phase.steps).map(|(_, step)| step)
+    }
+
     /// Says how long the run is expected to go on after the running step.
     pub(super) fn expect(&mut self, ahead: Duration) {
         self.ahead = ahead;
+    }
+
+    /// `plan`, extended only as far as the `pr` profile may take: who waits for it is told how long that is. `after` is
+    /// what still follows the step.
+    pub(super) fn bounded(&self, spec: &RunSpec, after: Duration, plan: StepPlan) -> StepPlan {
+        let left = PR_LONGEST.saturating_sub(self.elapsed() + after);
+        match spec.plan.profile {
+            Profile::Pr => StepPlan { longest_ms: extension(plan, left), ..plan },
+            Profile::Standard | Profile::Quick => plan,
+        }
     }
 
     /// Carries out a step and returns its figures at its end, without histograms and without its last requests.
@@ -105,9 +128,12 @@ impl<'a> Session<'a> {
 
     /// Starts a step that is expected to take `expected_ms`.
     pub(super) async fn begin(&mut self, plan: StepPlan, expected_ms: u64) -> Result<(), Halt> {
-        self.step_ends = self.clock.now() + expected_ms * 1_000_000;
+        let expected = expected_ms.saturating_mul(1_000_000);
+        self.waits = Some(expected);
         let begun = self.engine.begin(plan).await?;
         self.until(begun).await?;
+        self.waits = None;
+        self.step_ends = self.clock.now() + expected;
         Ok(())
     }
 
@@ -230,7 +256,8 @@ impl<'a> Session<'a> {
     fn tick(&mut self, recent: &Recent, workers: u32) {
         let Some(phase) = self.phases.last() else { return };
         let now = self.clock.now();
-        let left = Duration::from_nanos(self.step_ends.saturating_sub(now)) + self.ahead;
+        let step = self.waits.unwrap_or_else(|| self.step_ends.saturating_sub(now));
+        let left = Duration::from_nanos(step) + self.ahead;
         let elapsed = Duration::from_nanos(now);
         let live = Live {
             phase: phase.kind,
@@ -253,12 +280,34 @@ pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
     }
 }
 
-/// A step whose edges are cut.
+/// A step whose edges are cut, and which may extend itself to twice its length.
 pub(super) fn measured(role: StepRole, workers: u32, duration_ms: u64, ramp_ms: u64, min_successes: u64) -> StepPlan {
-    StepPlan { role, workers, duration_ms, ramp_ms, min_successes, trimmed: true, by_hand: false }
+    let longest_ms = duration_ms.saturating_mul(2);
+    StepPlan { role, workers, duration_ms, longest_ms, ramp_ms, min_successes, trimmed: true, by_hand: false }
+}
+
+/// How long a step may become with `left` to spend on it: never shorter than planned.
+fn extension(plan: StepPlan, left: Duration) -> u64 {
+    let left_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+    plan.longest_ms.min(left_ms).max(plan.duration_ms)
 }
 
 /// A step that is never measured and ends when it is told to, at the latest after a day.
 pub(super) fn open_ended(role: StepRole, workers: u32, ramp_ms: u64, by_hand: bool) -> StepPlan {
-    StepPlan { role, workers, duration_ms: 24 * 3_600_000, ramp_ms, min_successes: 0, trimmed: false, by_hand }
+    let duration_ms = 24 * 3_600_000;
+    let longest_ms = duration_ms;
+    StepPlan { role, workers, duration_ms, longest_ms, ramp_ms, min_successes: 0, trimmed: false, by_hand }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_extension_never_shortens_a_step_nor_takes_more_than_is_left() {
+        let plan = measured(StepRole::Soak, 4, 300_000, 0, 662);
+        for (left_s, longest_ms) in [(0, 300_000), (299, 300_000), (330, 330_000), (599, 599_000), (900, 600_000)] {
+            assert_eq!(extension(plan, Duration::from_secs(left_s)), longest_ms, "{left_s}");
+        }
+    }
 }

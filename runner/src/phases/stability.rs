@@ -36,7 +36,7 @@ pub(super) async fn run(session: &mut Session<'_>, spec: &RunSpec, workers: u32)
     let length_ms = spec.plan.executed_stability_ms();
     let soak =
         measured(StepRole::Soak, workers, length_ms, ramp_up_ms(plan.ramp_up_ms, length_ms), enough_for_p99(workers));
-    let step = session.step(soak).await?;
+    let step = session.step(session.bounded(spec, Duration::ZERO, soak)).await?;
     session.finish_phase();
     // Alive, it has failed every request of the soak: that is judged.
     if successes(&step) == 0 { still_alive(session, spec, &step).await } else { Ok(()) }
