@@ -168,6 +168,7 @@ async fn a_service_that_dies_ends_the_run_and_is_said_to_have() {
     let found = report.findings.iter().find(|finding| finding.code == "service_gone").unwrap();
     assert!(found.message.starts_with("the service stopped answering at 2 workers: "), "{}", found.message);
     assert!(found.message.contains("× reset"), "{}", found.message);
+    assert!(report.died_under_load().is_some() && !report.is_valid());
     assert_eq!(steps(&report, PhaseKind::Staircase), [(StepRole::Planned, 2)]);
 }
 

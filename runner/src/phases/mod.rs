@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use plimsoll_domain::finding::Finding;
 use plimsoll_domain::outcome::ErrorKind;
 use plimsoll_domain::percentile::MIN_FOR_P99;
-use plimsoll_domain::report::{Generator, LoadChoice, Phase, Report, SCHEMA, Status, Step};
+use plimsoll_domain::report::{Generator, LoadChoice, Phase, Report, SCHEMA, SERVICE_GONE, Status, Step};
 use plimsoll_domain::validity;
 use tokio::sync::watch;
 
@@ -69,7 +69,7 @@ pub async fn run(
         }
         Some(Halt::Smoke(error)) => return Err(RunError { report: Some(Box::new(report)), ..*error }),
         Some(Halt::ServiceGone(message)) => report.findings.push(
-            Finding::notice("service_gone", message)
+            Finding::notice(SERVICE_GONE, message)
                 .with_advice("The run stopped there: see in the service's own log what ended it."),
         ),
         Some(Halt::Stopped) | None => {}
@@ -86,15 +86,14 @@ async fn all_phases(
     load_choice: &mut Option<LoadChoice>,
 ) -> Result<(), Halt> {
     let after_warm_up = staircase::expected(spec) + stability::expected(spec);
-    let single = smoke::run(session, spec, warm_up::expected(spec) + after_warm_up).await?;
+    smoke::run(session, spec, warm_up::expected(spec) + after_warm_up).await?;
     warm_up::run(session, spec, after_warm_up).await?;
-    let capacity = staircase::run(session, spec, single).await?;
+    let capacity = staircase::run(session, spec).await?;
     let (workers, choice) = stability::load(spec, capacity);
     *load_choice = Some(choice);
     stability::run(session, spec, workers).await?;
-    // The last requests are followed to their end; whatever hangs longer is cut.
-    let timeout = Duration::from_millis(spec.plan.service.response_timeout_ms);
-    session.rest(timeout.min(Duration::from_secs(10))).await?;
+    // The last requests are followed to their end, or to their timeout.
+    session.rest(longest_request(spec)).await?;
     Ok(())
 }
 
@@ -145,13 +144,18 @@ fn successes(step: &Step) -> u64 {
     step.outcomes.ok.max(step.completed.ok)
 }
 
+/// How long a request takes until it has failed, if it never ends.
+fn longest_request(spec: &RunSpec) -> Duration {
+    let service = &spec.plan.service;
+    Duration::from_millis(service.connect_timeout_ms + service.response_timeout_ms)
+}
+
 /// After a step without a success: lets the workers rest and asks alone, for long enough that a queue of requests which
 /// nobody waits for any more can drain.
 async fn still_alive(session: &mut Session<'_>, spec: &RunSpec, step: &Step) -> Result<(), Halt> {
-    let service = &spec.plan.service;
-    let longest = Duration::from_millis(service.connect_timeout_ms + service.response_timeout_ms);
-    session.rest(longest).await?;
-    let patience = Duration::from_millis((2 * service.response_timeout_ms).clamp(2_000, 30_000));
+    session.rest(longest_request(spec)).await?;
+    let timeout_ms = spec.plan.service.response_timeout_ms;
+    let patience = Duration::from_millis((2 * timeout_ms).clamp(2_000, 30_000));
     let until = session.elapsed() + patience;
     loop {
         if session.probe(0).await?.result.is_ok() {

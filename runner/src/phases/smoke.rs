@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_domain::outcome::ErrorKind;
-use plimsoll_domain::report::{PhaseKind, Step, StepRole};
+use plimsoll_domain::report::{PhaseKind, StepRole};
 
 use super::error::{Cause, RunError};
 use super::session::{Halt, Session, measured, open_ended};
@@ -19,7 +19,7 @@ const MAX_SETTLING: usize = 30;
 const MIN_SINGLE: u64 = 20;
 
 /// The one-worker step. The run goes on for about `after` when the phase is over.
-pub(super) async fn run(session: &mut Session<'_>, spec: &RunSpec, after: Duration) -> Result<Step, Halt> {
+pub(super) async fn run(session: &mut Session<'_>, spec: &RunSpec, after: Duration) -> Result<(), Halt> {
     let length_ms = spec.plan.phases.smoke.duration_ms;
     session.start_phase(PhaseKind::Smoke);
     session.expect(Duration::from_millis(length_ms) + after);
@@ -29,12 +29,10 @@ pub(super) async fn run(session: &mut Session<'_>, spec: &RunSpec, after: Durati
     checked?;
     ended?;
     session.expect(after);
-    let step = session.step(measured(StepRole::Single, 1, length_ms, 0, MIN_SINGLE)).await?;
+    let single = session.bounded(spec, after, measured(StepRole::Single, 1, length_ms, 0, MIN_SINGLE));
+    let step = session.step(single).await?;
     session.finish_phase();
-    if successes(&step) == 0 {
-        return Err(service_gone(&step));
-    }
-    Ok(step)
+    if successes(&step) == 0 { Err(service_gone(&step)) } else { Ok(()) }
 }
 
 async fn check(session: &mut Session<'_>, spec: &RunSpec) -> Result<(), Halt> {

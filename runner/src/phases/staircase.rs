@@ -18,9 +18,9 @@ const MAX_STEPS: usize = 60;
 const EXPECTED_BISECTS: u64 = 3;
 
 /// Where the capacity lies, as far as the steps say; `None` when no step answered.
-pub(super) async fn run(session: &mut Session<'_>, spec: &RunSpec, single: Step) -> Result<Option<Capacity>, Halt> {
+pub(super) async fn run(session: &mut Session<'_>, spec: &RunSpec) -> Result<Option<Capacity>, Halt> {
     session.start_phase(PhaseKind::Staircase);
-    let mut climb = Climb { session, spec, steps: vec![single] };
+    let mut climb = Climb { session, spec };
     match planned_capacity(spec) {
         Some(workers) => {
             let step = spec.plan.executed_step_ms();
@@ -54,8 +54,6 @@ fn search_ms(plan: &Staircase) -> u64 {
 struct Climb<'a, 'b> {
     session: &'a mut Session<'b>,
     spec: &'a RunSpec,
-    /// The one-worker step and what has been climbed.
-    steps: Vec<Step>,
 }
 
 impl Climb<'_, '_> {
@@ -91,22 +89,28 @@ impl Climb<'_, '_> {
         // Only the planned steps show a P99; the search asks about throughput.
         let enough = if planned { enough_for_p99(workers) } else { enough_for_tps(workers) };
         let ramp = ramp_up_ms(self.plan().ramp_up_ms, length_ms);
-        self.session.expect(Duration::from_millis(ahead_ms) + super::stability::expected(self.spec));
-        let step = self.session.step(measured(role, workers, length_ms, ramp, enough)).await?;
+        let after = Duration::from_millis(ahead_ms) + super::stability::expected(self.spec);
+        self.session.expect(after);
+        let plan = self.session.bounded(self.spec, after, measured(role, workers, length_ms, ramp, enough));
+        let step = self.session.step(plan).await?;
         let answered = successes(&step) > 0;
         if !answered {
             still_alive(self.session, self.spec, &step).await?;
         }
-        self.steps.push(step);
         Ok(answered)
     }
 
     fn next(&self, question: impl Fn(&[Point]) -> Option<u32>) -> Option<u32> {
-        question(&self.points()).filter(|_| self.steps.len() < MAX_STEPS)
+        let points = self.points();
+        question(&points).filter(|_| points.len() < MAX_STEPS)
     }
 
+    /// The one-worker step and what has been climbed, by their final figures where there are any: in a summary at the end
+    /// of a step its last requests are missing, the slow ones and the failures among them.
     fn points(&self) -> Vec<Point> {
-        figures::points(&self.steps.iter().collect::<Vec<_>>(), self.plan().max_error_rate)
+        let counts = |step: &&Step| !matches!(step.role, StepRole::Check | StepRole::WarmUp | StepRole::Soak);
+        let steps: Vec<&Step> = self.session.steps().filter(counts).collect();
+        figures::points(&steps, self.plan().max_error_rate)
     }
 
     /// Without a step inside the error limit the knee is looked for among all: the soak still has to run somewhere, and
