@@ -82,15 +82,16 @@ fn set<'s, T>(
     Ok(())
 }
 
-/// The ramp-up of a step: at most a quarter of it by default, at most half of it when the plan says so.
+/// The ramp-up of a step: at most a quarter of it. What the plan says beyond that is refused rather than cut, so that two
+/// plans with different digests do not carry out the same.
 fn ramp_up(section: &Section, step: &str, step_ms: u64, default_ms: u64) -> Result<u64, PlanError> {
     let Some(field) = section.get("ramp_up") else {
         return Ok(default_ms.min(step_ms / 4));
     };
     let ramp_up = field.duration_ms(0)?;
-    if ramp_up > step_ms / 2 {
+    if ramp_up > step_ms / 4 {
         return Err(field
-            .error(format!("takes more than half of `{step}`, which is {}", values::duration_text(step_ms)))
+            .error(format!("takes more than a quarter of `{step}`, which is {}", values::duration_text(step_ms)))
             .hint("make the ramp-up shorter or the step longer"));
     }
     Ok(ramp_up)

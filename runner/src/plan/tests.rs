@@ -252,7 +252,7 @@ fn wrong_types_and_impossible_values_say_what_to_do() {
         "[staircase]\nworkers = [5, 20, 10]\n",
         "[staircase]\nworkers = []\n",
         "[staircase]\nworkers = [5, 0]\n",
-        "[staircase]\nstep = \"20s\"\nramp_up = \"15s\"\n",
+        "[staircase]\nstep = \"20s\"\nramp_up = \"6s\"\n",
         "[staircase]\nmax_workers = 50\n",
         "[staircase]\nmax_error_rate = 0.01\n",
         "[staircase]\nsearch = \"yes\"\n",
@@ -315,10 +315,10 @@ fn wrong_types_and_impossible_values_say_what_to_do() {
       5 | workers = [5, 0]
         |               ^
 
-    error: plimsoll.toml:6:11: `staircase.ramp_up` takes more than half of `step`, which is 20s
+    error: plimsoll.toml:6:11: `staircase.ramp_up` takes more than a quarter of `step`, which is 20s
         |
-      6 | ramp_up = "15s"
-        |           ^^^^^
+      6 | ramp_up = "6s"
+        |           ^^^^
       → make the ramp-up shorter or the step longer
 
     error: plimsoll.toml:5:15: `staircase.max_workers` is 50, but the staircase goes to 100
