@@ -33,10 +33,11 @@ pub struct Requests {
 }
 
 impl std::fmt::Debug for Requests {
-    /// Header values may be secret.
+    /// Header values and the query may be secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
-        write!(f, "{} {} headers {names:?}, {} bodies", self.method, self.url, self.bodies.len())
+        let url = &self.url[..url::Position::AfterPath];
+        write!(f, "{} {url} headers {names:?}, {} bodies", self.method, self.bodies.len())
     }
 }
 

@@ -52,7 +52,9 @@ pub(super) fn read(
         |key, default| section.get(key).map_or(Ok(default), |field: Field| field.duration_ms(SHORTEST_TIMEOUT_MS));
     let service = Service {
         origin: url.origin().ascii_serialization(),
-        path: url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path())),
+        path: url
+            .query()
+            .map_or_else(|| url.path().to_owned(), |query| format!("{}?{}", url.path(), masked_query(query))),
         method,
         headers: shown,
         connect_timeout_ms: timeout("connect_timeout", 3_000)?,
@@ -164,10 +166,43 @@ fn expand(field: &Field, raw: &str, environment: Environment) -> Result<String, 
     Ok(out)
 }
 
-/// The value as reports and screens may show it: `${NAME}` stays unexpanded, a secret written out is masked.
+/// What names of secrets contain.
+const SECRET: [&str; 12] =
+    ["auth", "jwt", "sign", "session", "secret", "key", "token", "cookie", "password", "passwd", "pwd", "credential"];
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET.iter().any(|word| name.contains(word))
+}
+
+/// The value as reports and screens may show it: `${NAME}` stays unexpanded, and of a secret everything else is masked.
 fn masked(name: &str, raw: &str) -> String {
-    let secret = ["authorization", "cookie", "token", "secret", "key", "password", "credential", "session"];
-    if secret.iter().any(|word| name.contains(word)) && !raw.contains("${") { MASK.to_owned() } else { raw.to_owned() }
+    if !is_secret(name) {
+        return raw.to_owned();
+    }
+    let mut out = String::new();
+    let mut rest = raw;
+    loop {
+        let start = rest.find("${").unwrap_or(rest.len());
+        if start > 0 {
+            out.push_str(MASK);
+        }
+        // `expand` has found every `${` closed.
+        let Some(length) = rest[start..].find('}') else { return out };
+        out.push_str(&rest[start..=start + length]);
+        rest = &rest[start + length + 1..];
+    }
+}
+
+/// The query with the values of its secrets masked.
+fn masked_query(query: &str) -> String {
+    let parameters = query.split('&').map(|parameter| match parameter.split_once('=') {
+        Some((name, _)) if url::form_urlencoded::parse(name.as_bytes()).any(|(name, _)| is_secret(&name)) => {
+            format!("{name}={MASK}")
+        }
+        _ => parameter.to_owned(),
+    });
+    parameters.collect::<Vec<_>>().join("&")
 }
 
 impl std::fmt::Debug for Read {

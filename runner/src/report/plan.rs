@@ -22,7 +22,7 @@ struct Row {
 pub fn text(loaded: &Loaded, load: Load) -> String {
     let (plan, service) = (&loaded.plan, &loaded.plan.service);
     let mut out = format!("{} is valid.\n\n", loaded.path.display());
-    let _ = writeln!(out, "{} {}", service.method, loaded.requests.url);
+    let _ = writeln!(out, "{} {}{}", service.method, service.origin, service.path);
     for (name, value) in &service.headers {
         let _ = writeln!(out, "{name}: {value}");
     }
@@ -74,7 +74,7 @@ pub fn json(loaded: &Loaded, load: Load) -> Value {
         "profile": profile_name(loaded.plan.profile),
         "plan_digest": loaded.plan.digest(),
         "method": loaded.plan.service.method,
-        "url": loaded.requests.url.as_str(),
+        "url": format!("{}{}", loaded.plan.service.origin, loaded.plan.service.path),
         "headers": loaded.plan.service.headers,
         "first_body": loaded.requests.bodies.first().map(|body| String::from_utf8_lossy(body)),
         "bodies": loaded.requests.bodies.len(),
