@@ -16,7 +16,7 @@ pub(super) fn table(figures: &Figures) -> Vec<String> {
     }
     let largest = figures.steps.iter().filter_map(|step| step.tps).fold(0.0, f64::max);
     let unit = per_cell(largest, CELLS);
-    let knee = figures.capacity.map(|capacity| capacity.workers);
+    let knee = figures.capacity.filter(|_| figures.shows_knee()).map(|capacity| capacity.workers);
     let scale = format!("█ = {} TPS", round(unit));
     let mut lines = vec![line("workers", "TPS", &scale, ["P50 ms", "P95 ms", "P99 ms", "errors"])];
     let mut marked = false;
@@ -48,10 +48,13 @@ fn errors(step: &StepFigures) -> String {
 
 fn notes(figures: &Figures) -> Vec<String> {
     let mut notes = Vec::new();
-    if let Some(capacity) = figures.capacity {
+    if let Some(capacity) = figures.capacity.filter(|_| figures.shows_knee()) {
         let (workers, tps) = (count(capacity.workers.into()), number(capacity.tps));
         notes.push(match capacity.lower_bound {
             true => format!("← at least {workers} workers: TPS still grew at the last step"),
+            false if capacity.workers == 1 => {
+                format!("← knee: 1 worker reaches 95{NARROW}% of the capacity, {tps} TPS")
+            }
             false => format!("← knee: {workers} workers reach 95{NARROW}% of the capacity, {tps} TPS"),
         });
     }

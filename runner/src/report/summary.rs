@@ -32,7 +32,7 @@ pub fn json(report: &Report, path: &Path) -> Value {
         "valid": report.is_valid(),
         "sentence": sentence(report, &figures),
         "smoke": figures.smoke,
-        "capacity": figures.capacity,
+        "capacity": capacity_json(&figures),
         "stability": figures.stability,
         "steps": figures.steps,
         "findings": report.findings,
@@ -58,7 +58,7 @@ pub fn figures(report: &Report, said: &[Finding], paint: Paint) -> String {
     }
     out.push('\n');
     if let Some(capacity) = &figures.capacity {
-        out += &labelled("Capacity", &capacity_text(capacity));
+        out += &labelled("Capacity", &capacity_text(capacity, figures.shows_knee()));
     }
     if let Some(stability) = &figures.stability {
         out += &labelled("Stability", &stability_text(stability, report));
@@ -103,11 +103,23 @@ fn spoiled(report: &Report) -> Option<&'static str> {
     }
 }
 
-fn capacity_text(capacity: &Capacity) -> String {
+/// `workers`, the knee, is null where no knee was looked for.
+fn capacity_json(figures: &Figures) -> Value {
+    let mut capacity = json!(figures.capacity);
+    if figures.capacity.is_some() && !figures.shows_knee() {
+        capacity["workers"] = Value::Null;
+    }
+    capacity
+}
+
+fn capacity_text(capacity: &Capacity, shows_knee: bool) -> String {
     let (tps, at, knee) = (number(capacity.tps), count(capacity.at_workers.into()), count(capacity.workers.into()));
-    match capacity.lower_bound {
-        true => format!("at least {tps} TPS at {at} workers: it still grew there"),
-        false => format!("{tps} TPS at {at} workers; the knee is at {knee}"),
+    if capacity.lower_bound {
+        format!("at least {tps} TPS at {at} workers: it still grew there")
+    } else if shows_knee {
+        format!("{tps} TPS at {at} workers; the knee is at {knee}")
+    } else {
+        format!("{tps} TPS at {at} workers: one step, which shows no knee")
     }
 }
 

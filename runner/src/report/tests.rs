@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use plimsoll_domain::finding::Finding;
 use plimsoll_domain::noise::Noise;
+use plimsoll_domain::plan::Profile;
 use plimsoll_domain::policy::Policy;
 use plimsoll_domain::report::{PhaseKind, Report, Status};
 use plimsoll_domain::synthetic::Synthetic;
 use plimsoll_domain::verdict::{Baseline, judge};
+use serde_json::Value;
 
 use super::paint::Paint;
 use super::{comparison, summary, text};
@@ -95,6 +97,17 @@ fn failures_and_findings_are_said() {
                 a second host, or lower the load.
     Note        A notice. → Do something.
     ");
+}
+
+#[test]
+fn one_capacity_step_claims_no_knee() {
+    let report = Synthetic { profile: Profile::Pr, ..Synthetic::default() }.report();
+    let text = summary::text(&report, Paint::PLAIN);
+    fits(&text);
+    assert!(text.contains("TPS at 20 workers: one step, which shows no knee"), "{text}");
+    assert!(!text.contains("the knee is") && !text.contains('←'), "{text}");
+    let json = summary::json(&report, std::path::Path::new("r.json"));
+    assert_eq!((&json["capacity"]["workers"], &json["capacity"]["at_workers"]), (&Value::Null, &20.into()));
 }
 
 #[test]
