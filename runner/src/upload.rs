@@ -56,8 +56,8 @@ pub struct Uploaded {
 pub enum ServerError {
     /// No answer, or one that says to come back later, after all tries.
     Unreachable(String),
-    /// It answered, and said no.
-    Refused { status: u16, message: String },
+    /// It answered, and said no; `problem`: in a problem document, as a Plimsoll server does.
+    Refused { status: u16, message: String, problem: bool },
     /// It answered something that is not the answer.
     Strange(String),
 }
@@ -113,18 +113,19 @@ impl Server {
         url.query_pairs_mut().append_pair("plan", plan.as_str()).append_pair("testbed", testbed.as_str());
         match self.send(|| self.request(Method::GET, url.clone())).await {
             Ok(bytes) => parse(&bytes).map(Some),
-            Err(ServerError::Refused { status: 404, .. }) => Ok(None),
+            Err(ServerError::Refused { status: 404, problem: true, .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Whether this token may upload, asked before a long run rather than after it: an upload without a report is
-    /// refused for its content only once its token is accepted.
+    /// Whether this is a server to which this token may upload, asked before a long run rather than after it: an upload
+    /// without a report is refused for its content only once its token is accepted. A server that cannot be reached may
+    /// come back until then.
     pub async fn accepts_token(&self) -> Result<(), ServerError> {
         let url = self.url("api/v1/snapshots")?;
         let empty = || self.request(Method::POST, url.clone()).header(header::CONTENT_TYPE, "application/json");
         match self.send(empty).await {
-            Err(error @ ServerError::Refused { status: 401 | 403, .. }) => Err(error),
+            Err(error @ ServerError::Refused { status: 300..=399 | 401 | 403 | 404 | 405, .. }) => Err(error),
             _ => Ok(()),
         }
     }
@@ -177,15 +178,19 @@ impl Server {
                     let asked = retry_after(&response);
                     (ServerError::Unreachable(refusal(response).await.1), asked)
                 }
-                Ok(response) if response.status().is_success() => return body(response).await,
+                // An answer that breaks off is asked for again: what was sent is known by its run id.
+                Ok(response) if response.status().is_success() => match body(response).await {
+                    Err(ServerError::Unreachable(why)) => (ServerError::Unreachable(why), None),
+                    answer => return answer,
+                },
                 Ok(response) if response.status().is_redirection() => {
                     let to = response.headers().get(header::LOCATION).and_then(|to| to.to_str().ok()).unwrap_or("?");
                     let message = format!("it redirects to {to:?}; give that address itself");
-                    return Err(ServerError::Refused { status: response.status().as_u16(), message });
+                    return Err(ServerError::Refused { status: response.status().as_u16(), message, problem: false });
                 }
                 Ok(response) => {
-                    let (status, message) = refusal(response).await;
-                    return Err(ServerError::Refused { status, message });
+                    let (status, message, problem) = refusal(response).await;
+                    return Err(ServerError::Refused { status, message, problem });
                 }
                 Err(error) => (ServerError::Unreachable(causes(&error)), None),
             };
@@ -205,11 +210,11 @@ impl ServerError {
                 Exit::Unreachable,
                 format!("the server at {at} could not be reached: {why}"),
             ),
-            Self::Refused { status: 401 | 403, message } => {
+            Self::Refused { status: 401 | 403, message, .. } => {
                 Failure::new("refused", Exit::Usage, format!("the server at {at} refuses: {message}"))
                     .hint("set PLIMSOLL_TOKEN, or --token, to a token of this server that may do this")
             }
-            Self::Refused { status: 300..=399 | 404 | 405, message } => {
+            Self::Refused { status: 300..=399 | 404 | 405, message, .. } => {
                 Failure::new("refused", Exit::Usage, format!("the server at {at} refuses: {message}"))
                     .hint("is --server the address of a Plimsoll server?")
             }
@@ -234,8 +239,8 @@ fn retry_after(response: &Response) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// The status and what a problem document says, or the status' own words.
-async fn refusal(response: Response) -> (u16, String) {
+/// The status and what a problem document says, or the status' own words; whether there was such a document.
+async fn refusal(response: Response) -> (u16, String, bool) {
     #[derive(Deserialize)]
     struct Problem {
         title: Option<String>,
@@ -247,10 +252,11 @@ async fn refusal(response: Response) -> (u16, String) {
         (Some(title), Some(detail)) => Some(format!("{title}: {detail}")),
         (title, detail) => title.or(detail),
     });
+    let problem = said.is_some();
     let words = || format!("status {status}");
     // What another machine says goes onto a terminal: one bounded line without control characters.
     let text: String = said.unwrap_or_else(words).chars().filter(|c| !c.is_control()).take(500).collect();
-    (status.as_u16(), text)
+    (status.as_u16(), text, problem)
 }
 
 async fn body(mut response: Response) -> Result<Vec<u8>, ServerError> {

@@ -190,10 +190,61 @@ fn gate_measures_nothing_when_its_token_is_refused() {
 fn pr_without_a_pinned_load_is_no_baseline_and_sends_no_load() {
     let model = model();
     let folder = folder_with_plan(&format!("http://{}", model.address));
-    let server = Fake::start(|_, _| (404, json!({ "title": "No pinned load" })));
+    let server = Fake::start(|seen, _| match seen.line.starts_with("post ") {
+        true => (400, json!({ "title": "No report" })),
+        false => (404, json!({ "title": "No pinned load" })),
+    });
     let (code, document) = plimsoll(folder.path(), &["gate", "--server", &server.address, "--profile", "pr"]);
     assert_eq!((code, &document["error"]["kind"]), (6, &json!("no_baseline")), "{document:#}");
     assert_eq!(model.requests.load(std::sync::atomic::Ordering::Relaxed), 0);
+}
+
+#[test]
+fn what_is_no_plimsoll_server_is_told_before_the_run() {
+    let model = model();
+    let folder = folder_with_plan(&format!("http://{}", model.address));
+    for (command, status) in [("gate", 404), ("gate", 405), ("gate", 302), ("run", 404), ("run", 405), ("run", 301)] {
+        let server = Fake::start(move |_, _| (status, json!({ "hello": "world" })));
+        let (code, document) = plimsoll(folder.path(), &[command, "--server", &server.address]);
+        assert_eq!((code, &document["error"]["kind"]), (2, &json!("refused")), "{command} {status}: {document:#}");
+        let hint = document["error"]["hint"].as_str().unwrap();
+        assert!(hint.contains("is --server the address of a Plimsoll server?"), "{hint}");
+        assert_eq!(model.requests.load(std::sync::atomic::Ordering::Relaxed), 0);
+    }
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_asked_for_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let answer = uploaded(&regressed(), false).to_string();
+    let server = std::thread::spawn(move || {
+        for (number, mut stream) in listener.incoming().flatten().take(2).enumerate() {
+            let seen = Mutex::new(Vec::new());
+            let kept = stream.try_clone().unwrap();
+            if number == 1 {
+                let whole: Value = serde_json::from_str(&answer).unwrap();
+                serve(stream, &seen, &move |_, _| (200, whole.clone()));
+                continue;
+            }
+            // Half of an answer, once the whole request is there: what was not read would reset the connection.
+            let mut reader = BufReader::new(kept);
+            let mut line = String::new();
+            let mut length = 0;
+            while reader.read_line(&mut line).unwrap() > 2 {
+                let value = line.to_ascii_lowercase();
+                length = value.strip_prefix("content-length: ").map_or(length, |value| value.trim().parse().unwrap());
+                line.clear();
+            }
+            reader.read_exact(&mut vec![0; length]).unwrap();
+            let head = format!("HTTP/1.1 200 X\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", answer.len());
+            stream.write_all((head + &answer[..answer.len() / 2]).as_bytes()).unwrap();
+        }
+    });
+    let folder = folder_with_report();
+    let (code, document) = plimsoll(folder.path(), &["upload", "a.json", "--server", &address]);
+    assert_eq!((code, &document["created"]), (0, &json!(false)), "{document:#}");
+    server.join().unwrap();
 }
 
 #[test]
