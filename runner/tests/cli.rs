@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use plimsoll_domain::report::{Report, Status};
+use plimsoll_domain::finding::Finding;
+use plimsoll_domain::report::{Report, SERVICE_GONE, Status};
 use plimsoll_domain::synthetic::Synthetic;
 use serde_json::{Value, json};
 use support::{Server, ok, status};
@@ -147,6 +148,18 @@ fn compare_ends_by_the_verdict() {
     let gate = "[gate]\np99 = { max_increase = \"90%\" }\ncapacity = { max_decrease = \"60%\" }\n";
     std::fs::write(folder.join("lax.toml"), gate).unwrap();
     assert_eq!(run_json(folder, &["compare", "a.json", "c.json", "--plan", "lax.toml"]).0, 0);
+    // A service that died under load regressed; one that never answered says nothing.
+    let mut died = release("v4", 40.0, 4);
+    died.status = Status::Failed;
+    died.phases.truncate(3);
+    write(folder, "d.json", &died);
+    assert_eq!(run_json(folder, &["compare", "a.json", "d.json"]).0, 3);
+    died.findings.push(Finding::notice(SERVICE_GONE, "the service stopped answering at 50 workers: 9 × reset"));
+    write(folder, "d.json", &died);
+    let (ended, document) = run_json(folder, &["compare", "a.json", "d.json"]);
+    assert_eq!((ended, &document["verdict"]), (1, &json!("regressed")), "{document:#}");
+    let sentence = document["sentence"].as_str().unwrap();
+    assert!(sentence.starts_with("The service stopped answering at 50 workers"), "{sentence}");
 }
 
 #[test]
