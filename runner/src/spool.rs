@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use plimsoll_domain::report::{MAX_BYTES, Report};
+use plimsoll_domain::report::{MAX_BYTES, Report, Status};
 
 use crate::exit::{Exit, Failure};
 
@@ -44,6 +44,11 @@ pub fn prepare(path: &Path) -> Result<(), Failure> {
     if path.is_dir() {
         return Err(failed(io::Error::other("it is a folder")));
     }
+    // A device or a pipe would be replaced by a file.
+    if path.exists() && !path.is_file() {
+        return Err(failed(io::Error::other("it is no ordinary file")));
+    }
+    let path = &target(path);
     let folder = folder(path);
     fs::create_dir_all(folder).map_err(failed)?;
     let probe = beside(path);
@@ -51,9 +56,13 @@ pub fn prepare(path: &Path) -> Result<(), Failure> {
     fs::remove_file(&probe).map_err(failed)
 }
 
-/// Writes the report so that a reader, or a crash, sees the old file or the new one and nothing between.
-pub fn write(path: &Path, report: &Report) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::internal(format!("cannot write {}: {error}", path.display()));
+/// Writes the report so that a reader, or a crash, sees the old file or the new one and nothing between. A run that did
+/// not come to its end does not replace an earlier report: it goes beside it. Returns where the report is.
+pub fn write(path: &Path, report: &Report) -> Result<PathBuf, Failure> {
+    let place = target(path);
+    let place = if report.status != Status::Complete && place.exists() { aside(&place, report) } else { place };
+    let failed = |error: io::Error| Failure::internal(format!("cannot write {}: {error}", place.display()));
+    let path = place.as_path();
     let folder = folder(path);
     fs::create_dir_all(folder).map_err(failed)?;
     let temporary = beside(path);
@@ -64,7 +73,18 @@ pub fn write(path: &Path, report: &Report) -> Result<(), Failure> {
     if let Ok(folder) = File::open(folder) {
         let _ = folder.sync_all();
     }
-    Ok(())
+    Ok(place)
+}
+
+/// Where a path leads: a link is written through, not replaced.
+fn target(path: &Path) -> PathBuf {
+    if path.is_symlink() { fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()) } else { path.to_owned() }
+}
+
+fn aside(path: &Path, report: &Report) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-incomplete-{}.json", report.run_id));
+    path.with_file_name(name)
 }
 
 /// Reads a report that may come from anywhere.
@@ -96,6 +116,8 @@ fn beside(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_domain::synthetic::Synthetic;
+
     use super::*;
 
     #[test]
@@ -122,8 +144,28 @@ mod tests {
         for path in ["file/report.json", "."] {
             assert_eq!(prepare(&root.path().join(path)).unwrap_err().exit, Exit::Usage, "{path}");
         }
+        let pipe = root.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
+        assert_eq!(prepare(&pipe).unwrap_err().exit, Exit::Usage);
         let good = root.path().join("new/report.json");
         prepare(&good).unwrap();
         assert_eq!(std::fs::read_dir(root.path().join("new")).unwrap().count(), 0, "the probe is gone");
+    }
+
+    #[test]
+    fn an_unfinished_run_leaves_an_earlier_report_alone_and_links_are_written_through() {
+        let root = tempfile::tempdir().unwrap();
+        let (file, link) = (root.path().join("keep.json"), root.path().join("link.json"));
+        let whole = Synthetic::default().report();
+        assert_eq!(write(&file, &whole).unwrap(), file);
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let mut cut = whole.clone();
+        cut.status = Status::Interrupted;
+        let beside = write(&link, &cut).unwrap();
+        assert_ne!(beside, file);
+        assert_eq!(read(&file).unwrap().status, Status::Complete);
+        assert_eq!(read(&beside).unwrap().status, Status::Interrupted);
+        write(&link, &whole).unwrap();
+        assert!(link.is_symlink(), "the link is still one");
     }
 }
