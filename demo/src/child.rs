@@ -29,7 +29,14 @@ impl Child {
     ) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("the {part} did not start: {error}");
         let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-        command.args(["--lifeline", part]).args(args).envs(environment.iter().copied());
+        command.args(["--lifeline", part]).args(args);
+        // The demo's own database and server, whatever else this shell works with.
+        for (name, _) in std::env::vars_os() {
+            if name == "DATABASE_URL" || name.to_string_lossy().starts_with("PLIMSOLL_") {
+                command.env_remove(name);
+            }
+        }
+        command.envs(environment.iter().copied());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         // Ctrl-C in the terminal reaches the demo alone, which then ends its parts in order.
         command.process_group(0);

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use plimsoll_server::config::Config;
 use plimsoll_server::serve::{Server, serve};
 use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
 
 #[derive(Debug, clap::Args)]
 pub struct ServerArgs {
@@ -14,15 +15,15 @@ pub struct ServerArgs {
     listen: SocketAddr,
     #[arg(long)]
     data_dir: PathBuf,
-    /// A Postgres to use instead of one of its own.
-    #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
-    database_url: Option<String>,
 }
 
-/// Serves until it is asked to end; the first line of stdout is the address. The error is a message for people.
+/// Serves, on a database of its own, until it is asked to end; the first line of stdout is the address. The error is a
+/// message for people.
 pub(crate) fn run(args: ServerArgs) -> Result<(), String> {
-    let config =
-        Config { listen: args.listen, database_url: args.database_url.map(Into::into), ..Config::local(args.data_dir) };
+    // What goes wrong is seen; the rest would only stand between the demo's own lines.
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(std::io::stderr).init();
+    let config = Config { listen: args.listen, ..Config::local(args.data_dir) };
     let runtime = tokio::runtime::Runtime::new().map_err(|error| format!("the runtime did not start: {error}"))?;
     runtime.block_on(async {
         let mut term = signal(SignalKind::terminate()).map_err(|error| format!("no signals: {error}"))?;

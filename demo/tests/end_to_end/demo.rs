@@ -1,16 +1,18 @@
 //! The demo itself.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::{PROGRAM, turn};
+use crate::support::{program, turn};
 
 #[test]
 fn three_releases_end_in_no_baseline_better_and_regressed() {
     let _turn = turn();
-    let output =
-        Command::new(PROGRAM).args(["--exit", "--short"]).stdin(Stdio::null()).output().expect("the program starts");
+    // It has a database and a server of its own, whatever is set around it.
+    let mut demo = program();
+    demo.env("DATABASE_URL", "postgres://127.0.0.1:1/").env("PLIMSOLL_SERVER", "http://127.0.0.1:1");
+    let output = demo.args(["--exit", "--short"]).stdin(Stdio::null()).output().expect("the program starts");
     let said = String::from_utf8_lossy(&output.stderr);
     let document: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("stdout is no JSON: {error}; it ended with {} and said\n{said}", output.status));

@@ -1,16 +1,16 @@
 //! Nothing outlives the demo, however it ends.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::support::{PROGRAM, turn};
+use crate::support::{program, turn};
 
 #[test]
 fn every_part_ends_with_a_killed_demo() {
     let _turn = turn();
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let mut demo = Command::new(PROGRAM)
+    let mut demo = program()
         .arg("--short")
         // What a killed demo leaves behind lies in here.
         .env("TMPDIR", reachable(folder.path()))

@@ -8,8 +8,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use plimsoll_demo::service::Parameters;
 use serde_json::Value;
 
-/// The program under test, which is also each of its parts.
-pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_plimsoll-demo");
+/// The program under test, which is also each of its parts. It knows nothing of the database, the server or the tokens
+/// that whoever runs the tests may have set.
+pub(crate) fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll-demo"));
+    let ours = |name: &std::ffi::OsString| name == "DATABASE_URL" || name.to_string_lossy().starts_with("PLIMSOLL_");
+    for name in std::env::vars_os().map(|(name, _)| name).filter(ours) {
+        command.env_remove(name);
+    }
+    command
+}
 
 /// Waits until no other test measures.
 pub(crate) fn turn() -> MutexGuard<'static, ()> {
@@ -38,7 +46,7 @@ impl Serving {
     }
 
     fn start(part: &str, args: impl IntoIterator<Item = String>) -> Self {
-        let mut process = Command::new(PROGRAM)
+        let mut process = program()
             .args(["--lifeline", part])
             .args(args)
             .stdin(Stdio::piped())
@@ -62,7 +70,7 @@ impl Drop for Serving {
 
 /// `plimsoll` with these arguments.
 pub(crate) fn plimsoll<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = S>) -> Output {
-    Command::new(PROGRAM).arg("runner").args(args).stdin(Stdio::null()).output().expect("the program starts")
+    program().arg("runner").args(args).stdin(Stdio::null()).output().expect("the program starts")
 }
 
 /// `plimsoll run` with this plan against this service, which must carry it out: its JSON document. On a busy machine a
