@@ -43,6 +43,8 @@ async fn supervise(args: &DemoArgs) -> Result<u8, String> {
     let folder = Folder::at(args.data_dir.as_deref())?;
     let mut children = Vec::new();
     let ended = tokio::select! {
+        // A demo that is over waits for the same signal: then its own end counts.
+        biased;
         ended = whole(args, folder.path(), &mut children) => ended,
         () = interrupted() => Ok(INTERRUPTED),
     };
