@@ -107,20 +107,28 @@ impl Seen {
 }
 
 struct Browser {
-    chromedriver: Child,
     driver: WebDriver,
+    /// Last: the driver speaks to it until its end.
+    chromedriver: Chromedriver,
+}
+
+/// Ends with the test, however that ends.
+struct Chromedriver(Child);
+
+impl Drop for Chromedriver {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 impl Browser {
     async fn start() -> Self {
         let [chromium, chromedriver] = ["chromium", "chromedriver"].map(installed);
-        let mut chromedriver = Command::new(chromedriver)
-            .arg("--port=0")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("chromedriver starts");
-        let mut lines = BufReader::new(chromedriver.stdout.take().expect("stdout is a pipe")).lines();
+        let mut command = Command::new(chromedriver);
+        command.arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut chromedriver = Chromedriver(command.spawn().expect("chromedriver starts"));
+        let mut lines = BufReader::new(chromedriver.0.stdout.take().expect("stdout is a pipe")).lines();
         let port = lines.by_ref().map_while(Result::ok).find_map(|line| {
             let (_, port) = line.split_once("successfully on port ")?;
             port.trim_end_matches('.').parse::<u16>().ok()
@@ -131,7 +139,7 @@ impl Browser {
         let driver = WebDriver::new(format!("http://127.0.0.1:{port}"), capabilities(&chromium).expect("capabilities"))
             .await
             .expect("a session");
-        Self { chromedriver, driver }
+        Self { driver, chromedriver }
     }
 
     async fn look(&self, url: &str, width: u32, scheme: &str) -> Result<Seen, String> {
@@ -157,10 +165,10 @@ impl Browser {
         })
     }
 
-    async fn quit(mut self) {
-        let quit = self.driver.quit().await;
-        let _ = self.chromedriver.kill();
-        let _ = self.chromedriver.wait();
+    async fn quit(self) {
+        let Self { driver, chromedriver } = self;
+        let quit = driver.quit().await;
+        drop(chromedriver);
         quit.expect("the browser ends");
     }
 }
