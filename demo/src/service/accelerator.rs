@@ -47,10 +47,15 @@ impl Accelerator {
     pub(super) fn run(&self, parameters: &Parameters, metrics: &Arc<Metrics>) {
         clock::be_exact();
         let mut free_at = Instant::now();
+        // By the number of items, from 1.
+        let mut met = vec![false; parameters.max_batch as usize];
         for n in 0.. {
             let Some((start, batch)) = self.next_batch(free_at, parameters.max_batch) else { return };
             let items = u32::try_from(batch.len()).expect("a batch is at most max_batch");
             free_at = start + fate::batch_time(parameters, n, items);
+            if !std::mem::replace(&mut met[batch.len() - 1], true) {
+                free_at += parameters.cold_batch_extra;
+            }
             clock::sleep_until(free_at);
             metrics.batches.fetch_add(1, Relaxed);
             metrics.batched.fetch_add(u64::from(items), Relaxed);

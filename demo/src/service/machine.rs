@@ -235,6 +235,34 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_first_batch_of_each_size_is_slow() {
+        let cold = Duration::from_millis(300);
+        let parameters = Parameters {
+            pool: 3,
+            pool_time: Duration::ZERO,
+            base: Duration::from_millis(50),
+            max_batch: 2,
+            cold_batch_extra: cold,
+            ..quick()
+        };
+        let machine = Machine::start(parameters).unwrap();
+        let mut alone = Vec::new();
+        for _ in 0..2 {
+            let begin = Instant::now();
+            machine.submit(String::new()).unwrap().await.unwrap().unwrap();
+            alone.push(begin.elapsed() >= cold);
+        }
+        assert_eq!(alone, [true, false]);
+        // One of three may go alone; the others wait meanwhile and go together.
+        let begin = Instant::now();
+        let waiting: Vec<_> = (0..3).map(|_| machine.submit(String::new()).unwrap()).collect();
+        for outcome in waiting {
+            outcome.await.unwrap().unwrap();
+        }
+        assert!(begin.elapsed() >= cold);
+    }
+
+    #[tokio::test]
     async fn a_dropped_machine_answers_nobody() {
         let machine = Machine::start(Parameters { pool: 1, ..quick() }).unwrap();
         let waiting: Vec<_> = (0..3).map(|_| machine.submit(String::new()).unwrap()).collect();

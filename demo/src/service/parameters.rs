@@ -36,6 +36,9 @@ pub struct Parameters {
     pub cold_requests: u64,
     #[arg(long = "cold-extra-ms", default_value = "0", value_parser = millis)]
     pub cold_extra: Duration,
+    /// What the first batch of each size takes more: an engine that prepares itself for every shape it meets.
+    #[arg(long = "cold-batch-ms", default_value = "0", value_parser = millis)]
+    pub cold_batch_extra: Duration,
     /// Bytes that each request leaves behind, up to 1 GiB in all.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1 << 20))]
     pub leak_bytes: u32,
@@ -64,6 +67,7 @@ impl Default for Parameters {
             slow_extra: Duration::ZERO,
             cold_requests: 0,
             cold_extra: Duration::ZERO,
+            cold_batch_extra: Duration::ZERO,
             leak_bytes: 0,
             error_probability: 0.0,
             error_after: None,
@@ -93,6 +97,7 @@ impl Parameters {
             ("slow-extra-ms", ms(self.slow_extra)),
             ("cold-requests", self.cold_requests.to_string()),
             ("cold-extra-ms", ms(self.cold_extra)),
+            ("cold-batch-ms", ms(self.cold_batch_extra)),
             ("leak-bytes", self.leak_bytes.to_string()),
             ("error-probability", self.error_probability.to_string()),
             ("seed", self.seed.to_string()),
@@ -194,6 +199,7 @@ mod tests {
             slow_extra: Duration::from_millis(150),
             cold_requests: 20,
             cold_extra: Duration::from_secs(5),
+            cold_batch_extra: Duration::from_millis(700),
             leak_bytes: 4_096,
             error_probability: 0.01,
             error_after: Some(1_000),

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plimsoll_demo::service::Parameters;
+use plimsoll_domain::report::Report;
 use serde_json::Value;
 
 /// The program under test, which is also each of its parts. It knows nothing of the database, the server or the tokens
@@ -76,21 +77,30 @@ pub(crate) fn plimsoll<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item =
 /// `plimsoll run` with this plan against this service, which must carry it out: its JSON document. On a busy machine a
 /// run may be void by its own rules (late timers); then it is measured again, as its advice says, and this is said.
 pub(crate) fn measure(service: &Serving, plan: &str) -> Value {
-    let mut document = measure_once(service, plan);
+    until_valid(|| measure_once(service, plan)).0
+}
+
+/// The same against a service that was just started, each time, with the report.
+pub(crate) fn measure_cold(parameters: &Parameters, plan: &str) -> (Value, Report) {
+    until_valid(|| measure_once(&Serving::service(parameters), plan))
+}
+
+fn until_valid(measure: impl Fn() -> (Value, Report)) -> (Value, Report) {
+    let mut measured = measure();
     for _ in 1..TRIES {
-        if document["valid"] == true {
+        if measured.0["valid"] == true {
             break;
         }
-        eprintln!("measured again: {}", document["sentence"]);
-        document = measure_once(service, plan);
+        eprintln!("measured again: {}", measured.0["sentence"]);
+        measured = measure();
     }
-    document
+    measured
 }
 
 /// How often a run that is void is measured.
 const TRIES: usize = 3;
 
-fn measure_once(service: &Serving, plan: &str) -> Value {
+fn measure_once(service: &Serving, plan: &str) -> (Value, Report) {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("plimsoll.toml"), plan).expect("the plan is written");
@@ -102,7 +112,8 @@ fn measure_once(service: &Serving, plan: &str) -> Value {
     let document: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("stdout is no JSON: {error}; it ended with {} and said\n{said}", output.status));
     assert_eq!(document["status"], "complete", "{document:#}\n{said}");
-    document
+    let report = std::fs::read(path("report.json")).expect("the report is written");
+    (document, Report::from_json(&report).expect("a report"))
 }
 
 /// A figure of a document, by its JSON pointer.
