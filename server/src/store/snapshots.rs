@@ -204,15 +204,15 @@ pub async fn series(executor: impl Executor<'_>, project: &ProjectSlug) -> Resul
 }
 
 /// The valid runs that compare with `candidate`: same project, plan, testbed and pinned load; the newest first, without
-/// their ancestors.
+/// their ancestors. A run whose service died before the soak has no load, and compares at any.
 pub async fn comparable(executor: impl Executor<'_>, candidate: &Report) -> Result<Vec<Measured>> {
     let testbed = candidate.testbed.fingerprint();
     let workers = candidate.stability().and_then(|step| i32::try_from(step.workers).ok());
     let found = sqlx::query!(
         r#"select run_id, revision - 'ancestors' as "revision!: Json<Revision>", started_at, accepted
            from snapshots
-           where project = $1 and plan_digest = $2 and testbed = $3 and stability_workers is not distinct from $4
-             and valid and run_id <> $5
+           where project = $1 and plan_digest = $2 and testbed = $3
+             and ($4::int4 is null or stability_workers = $4) and valid and run_id <> $5
            order by started_at desc limit $6"#,
         candidate.project.as_str(),
         candidate.plan_digest.as_str(),

@@ -1,6 +1,8 @@
 //! Verdicts as uploads get them: which run is compared with, and by which policy.
 
+use plimsoll_domain::finding::Finding;
 use plimsoll_domain::policy::Policy;
+use plimsoll_domain::report::{SERVICE_GONE, Status};
 use plimsoll_domain::synthetic::Synthetic;
 
 use crate::app::{App, release, unpinned};
@@ -28,6 +30,23 @@ async fn a_release_is_compared_with_the_accepted_release_before_it() {
     // The stored verdict is the one that was answered, whatever came later.
     let stored = app.get(&format!("/api/v1/snapshots/{}/comparison", slow.run_id)).await.json;
     assert_eq!(stored, judged["comparison"]);
+}
+
+#[tokio::test]
+async fn a_service_that_dies_under_load_is_regressed_and_nobody_s_baseline() {
+    let app = App::new().await;
+    let first = release("v1.9.0", 0).report();
+    app.upload(&first).await;
+    let mut died = release("v1.10.0", 1).report();
+    // It never came to the soak, so no load says what it compares with.
+    died.phases.truncate(3);
+    (died.status, died.load_choice) = (Status::Failed, None);
+    died.findings.push(Finding::notice(SERVICE_GONE, "the service stopped answering at 50 workers: 9 × reset"));
+    let judged = app.upload(&died).await.json;
+    assert_eq!(judged["comparison"]["verdict"], "regressed", "{judged}");
+    assert_eq!(judged["comparison"]["baseline"]["run_ids"][0], first.run_id.to_string());
+    let next = app.upload(&release("v1.11.0", 2).report()).await.json;
+    assert_eq!(next["comparison"]["baseline"]["run_ids"][0], first.run_id.to_string());
 }
 
 #[tokio::test]
