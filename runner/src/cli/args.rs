@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_domain::ids::{CommitSha, ProjectSlug};
 use plimsoll_domain::plan::Profile;
@@ -102,7 +101,7 @@ pub(super) struct PlanArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) baseline: Option<PathBuf>,
     /// Name of the host of the service.
-    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "NAME", value_parser = name)]
     pub(super) testbed: Option<String>,
     /// A label of the host of the service; may be given several times.
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
@@ -126,22 +125,22 @@ pub(super) struct RunArgs {
 #[derive(Debug, Args)]
 pub(super) struct RevisionArgs {
     /// What is measured: a commit when it is hexadecimal, else a tag.
-    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "NAME", value_parser = name)]
     pub(super) revision: Option<String>,
     /// A name of the checked out commit, or of the one that --commit names.
-    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_parser = name)]
     pub(super) tag: Option<String>,
     /// Another commit than the checked out one.
     #[arg(long, value_name = "SHA")]
     pub(super) commit: Option<CommitSha>,
     /// The branch, when the checkout is detached.
-    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_parser = name)]
     pub(super) branch: Option<String>,
     /// The pull request, when no workflow's environment tells it.
     #[arg(long, value_name = "NUMBER")]
     pub(super) pull_request: Option<u64>,
     /// Inference engine and version, for example "onnxruntime 1.22".
-    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_parser = name)]
     pub(super) engine: Option<String>,
 }
 
@@ -266,9 +265,18 @@ fn duration(text: &str) -> Result<u64, String> {
     plan::duration_ms(text, plan::SHORTEST_MS).map_err(|why| format!("the duration {why}"))
 }
 
+/// What is said before a long run would else be said by the reader of its report.
+fn name(text: &str) -> Result<String, String> {
+    const LONGEST: usize = 200;
+    if text.is_empty() || text.chars().count() > LONGEST || text.contains(char::is_control) {
+        return Err(format!("a name has 1 to {LONGEST} characters, none of them a control character"));
+    }
+    Ok(text.to_owned())
+}
+
 fn label(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() && !value.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        Some((key, value)) if !key.is_empty() && !value.is_empty() => Ok((name(key)?, name(value)?)),
         _ => Err("write KEY=VALUE".to_owned()),
     }
 }

@@ -29,7 +29,8 @@ pub(super) fn phases(profile: Profile) -> Phases {
             },
         },
         Profile::Quick => Phases {
-            smoke: Smoke { duration_ms: 4 * SECOND },
+            // Long enough for a verdict on capacity where one worker carries it all.
+            smoke: Smoke { duration_ms: 6 * SECOND },
             warm_up: WarmUp { min_requests: 20, max_duration_ms: 2 * SECOND, top_ms: SECOND },
             staircase: Staircase {
                 workers: STEPS.to_vec(),

@@ -79,7 +79,7 @@ fn a_plan_s_figures_go_before_the_profile_s_and_flags_before_both() {
     };
     let phases = read_with(&text, &flags).unwrap().plan.phases;
     assert_eq!((phases.staircase.step_ms, phases.staircase.workers), (20_000, vec![7]));
-    assert_eq!((phases.stability.duration_ms, phases.smoke.duration_ms), (90_000, 4_000));
+    assert_eq!((phases.stability.duration_ms, phases.smoke.duration_ms), (90_000, 6_000));
 }
 
 #[test]
