@@ -49,7 +49,7 @@ async fn bad_reports_are_refused_with_what_and_where() {
         ("a long testbed", with("/testbed/name", json!(long())).into_bytes(), 422, "testbed.name"),
         ("an early start", with("/started_at", json!("-004800-01-01T00:00:00Z")).into_bytes(), 422, "started_at"),
         ("a late end", with("/finished_at", json!("2200-01-01T00:00:00Z")).into_bytes(), 422, "finished_at"),
-        ("NUL", with("/revision/tag", json!("v1\u{0}")).into_bytes(), 422, ""),
+        ("NUL", with("/revision/tag", json!("v1\u{0}")).into_bytes(), 422, "revision.tag"),
         ("too large", vec![b' '; MAX_BYTES + 1], 413, "bytes"),
     ];
     for (name, body, status, detail) in cases {
