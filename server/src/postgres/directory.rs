@@ -89,12 +89,16 @@ impl Directory {
         Ok(SecretString::from(password.trim()))
     }
 
-    /// Postgres recognises a pid file whose process is gone. Two cases are left to us: its process is an orphan of an
-    /// owner that was killed (we hold the lock, so nobody else wants it), or the pid now belongs to somebody else.
+    /// Postgres recognises a pid file whose process is gone. Three cases are left to us: its process is an orphan of an
+    /// owner that was killed (we hold the lock, so nobody else wants it), the pid now belongs to somebody else, or the
+    /// file was never written to its end.
     pub(super) fn end_orphan(&self) -> Result<(), PostgresError> {
         let file = self.data().join("postmaster.pid");
         let Ok(text) = fs::read_to_string(&file) else { return Ok(()) };
-        let Some(pid) = text.lines().next().and_then(|line| line.trim().parse::<u32>().ok()) else { return Ok(()) };
+        let Some(pid) = text.lines().next().and_then(|line| line.trim().parse::<u32>().ok()) else {
+            // Cut short by a crash or a full disk: Postgres would refuse to start until somebody removes it.
+            return fs::remove_file(&file).map_err(at(&file));
+        };
         match process::command_line(pid) {
             None => Ok(()),
             Some(command) if command.contains(&*self.data().to_string_lossy()) => {

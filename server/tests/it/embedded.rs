@@ -58,7 +58,7 @@ async fn a_directory_has_one_owner_and_keeps_what_is_written() {
 }
 
 #[test]
-fn a_pid_file_that_names_somebody_else_is_stale() {
+fn a_pid_file_that_names_somebody_else_or_nobody_is_stale() {
     let folder = folder();
     let cluster = start(&folder);
     let pid_file = cluster.dir().join("data/postmaster.pid");
@@ -67,7 +67,12 @@ fn a_pid_file_that_names_somebody_else_is_stale() {
     // As after a crash of the host, when the pid has gone to another process: this one.
     let rest = text.split_once('\n').unwrap().1;
     fs::write(&pid_file, format!("{}\n{rest}", std::process::id())).unwrap();
-    start(&folder);
+    drop(start(&folder));
+    // As after a crash or a full disk before it was written.
+    for torn in ["", "not a pid\n"] {
+        fs::write(&pid_file, torn).unwrap();
+        drop(start(&folder));
+    }
 }
 
 #[test]
