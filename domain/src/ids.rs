@@ -105,11 +105,14 @@ impl Digest {
 }
 
 /// First segments of the server's own paths.
-const RESERVED: [&str; 11] = [
+const RESERVED: [&str; 21] = [
     "api",
     "assets",
+    "audit",
+    "docs",
     "favicon.ico",
     "github",
+    "hardware",
     "healthz",
     "login",
     "logout",
@@ -117,6 +120,13 @@ const RESERVED: [&str; 11] = [
     "metrics",
     "readyz",
     "robots.txt",
+    "runners",
+    "runs",
+    "settings",
+    "sign-in",
+    "sign-out",
+    "status",
+    "tokens",
 ];
 
 fn slug(text: &str) -> Result<String, BadName> {

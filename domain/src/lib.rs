@@ -12,6 +12,7 @@ pub mod finding;
 pub mod format;
 pub mod histogram;
 pub mod ids;
+pub mod job;
 pub mod knee;
 pub mod little;
 pub mod noise;

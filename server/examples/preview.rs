@@ -7,10 +7,10 @@ use jiff::{SignedDuration, Timestamp};
 use plimsoll_domain::plan::Profile;
 use plimsoll_domain::report::Report;
 use plimsoll_domain::synthetic::Synthetic;
-use plimsoll_server::auth::Tokens;
+use plimsoll_server::access::Tokens;
 use plimsoll_server::postgres::scratch::Scratch;
 use plimsoll_server::router::router;
-use plimsoll_server::state::AppState;
+use plimsoll_server::state::{AppState, Settings};
 use plimsoll_server::store::database;
 use secrecy::SecretString;
 use tower::ServiceExt as _;
@@ -24,7 +24,10 @@ async fn main() -> Fallible {
     let port = std::env::args().nth(1).map_or(Ok(8980), |port| port.parse())?;
     let scratch = Scratch::start().await?;
     let pool = database::open(&scratch.database().await?, 4).await?;
-    let server = router(AppState::new(pool, Tokens::new(&[SecretString::from(TOKEN)]), None));
+    let server = router(AppState::new(
+        pool,
+        Settings { tokens: Tokens::new(&[SecretString::from(TOKEN)]), ..Settings::default() },
+    ));
     for report in reports()? {
         let upload = Request::post("/api/v1/snapshots")
             .header("authorization", format!("Bearer {TOKEN}"))

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::auth::MIN_TOKEN;
+use crate::access::MIN_TOKEN;
 
 #[derive(Debug, Clone)]
 pub struct Config {

@@ -1,7 +1,7 @@
 //! The server: stores performance snapshots in Postgres, judges them against their baseline, and shows them.
 
+pub mod access;
 pub mod api;
-pub mod auth;
 pub mod charts;
 pub mod config;
 pub mod error;

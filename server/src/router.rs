@@ -12,18 +12,24 @@ use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::timeout::TimeoutLayer;
 use tower_http::trace::TraceLayer;
 
+use crate::access::Route;
 use crate::state::AppState;
 use crate::{api, error, web};
 
 /// A request that takes longer is given up.
 const WITHIN: Duration = Duration::from_secs(60);
 
+/// Every route with what it needs.
+pub fn table(state: &AppState) -> Vec<Route> {
+    api::routes(state).merge(web::routes(state)).table().to_vec()
+}
+
 /// The whole application.
 pub fn router(state: AppState) -> Router {
     let request_id = HeaderName::from_static("x-request-id");
-    Router::new()
-        .merge(api::routes())
-        .merge(web::routes())
+    let api = api::routes(&state).router();
+    let pages = web::framed(web::routes(&state).router());
+    api.merge(pages)
         .with_state(state)
         // From the inside out.
         .layer(CatchPanicLayer::custom(error::panicked))

@@ -11,12 +11,12 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::auth::{self, TokenFileError, Tokens};
+use crate::access::{self, TokenFileError, Tokens};
 use crate::config::{Config, ConfigError};
 use crate::postgres::{self, Cluster, Options, PostgresError};
 use crate::router::router;
-use crate::state::AppState;
-use crate::store::{self, Pool, StoreError};
+use crate::state::{AppState, Settings};
+use crate::store::{self, StoreError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
@@ -44,7 +44,7 @@ pub struct Server {
     address: SocketAddr,
     token: SecretString,
     token_file: PathBuf,
-    pool: Pool,
+    state: AppState,
     end: Option<oneshot::Sender<()>>,
     served: JoinHandle<io::Result<()>>,
     /// Last: ends after everything that uses it.
@@ -70,19 +70,21 @@ impl Server {
         };
         let pool = store::database::open(&url, CONNECTIONS).await?;
         store::migrate::run(&pool).await?;
-        let (token, token_file) = auth::ensure(&pool, &data_dir).await?;
+        let (token, token_file) = access::ensure(&pool, &data_dir).await?;
 
         let failed = |source| ServeError::Listen { at: config.listen, source };
         let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let public_url = config.public_url.map(|url| url.trim_end_matches('/').to_owned());
-        let state = AppState::new(pool.clone(), Tokens::new(&config.tokens), public_url);
+        let settings = Settings { tokens: Tokens::new(&config.tokens), public_url };
+        let state = AppState::new(pool.clone(), settings);
+        let app = router(state.clone());
         let (end, ended) = oneshot::channel::<()>();
         let served = tokio::spawn(async move {
             let ended = async { drop(ended.await) };
-            axum::serve(listener, router(state)).with_graceful_shutdown(ended).await
+            axum::serve(listener, app).with_graceful_shutdown(ended).await
         });
-        Ok(Self { address, token, token_file, pool, end: Some(end), served, cluster })
+        Ok(Self { address, token, token_file, state, end: Some(end), served, cluster })
     }
 
     /// The address it really listens on.
@@ -111,13 +113,14 @@ impl Server {
 
     /// Lets the requests under way finish, up to a bound, then ends everything.
     pub async fn stop(mut self) -> Result<(), ServeError> {
+        self.state.drain();
         drop(self.end.take());
         let drained = tokio::time::timeout(DRAIN_WITHIN, &mut self.served).await;
         if drained.is_err() {
             tracing::warn!("requests were still under way and are cut off");
             self.served.abort();
         }
-        let closed = tokio::time::timeout(DRAIN_WITHIN, self.pool.close()).await;
+        let closed = tokio::time::timeout(DRAIN_WITHIN, self.state.pool().close()).await;
         let cluster = self.cluster.take();
         tokio::task::spawn_blocking(move || drop(cluster)).await?;
         if closed.is_err() {

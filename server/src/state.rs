@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
-use crate::auth::Tokens;
+use crate::access::Tokens;
 use crate::error::AppError;
 use crate::store::Pool;
 
@@ -15,23 +15,30 @@ pub struct AppState(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     pool: Pool,
-    tokens: Tokens,
-    public_url: Option<String>,
+    settings: Settings,
+    draining: watch::Sender<bool>,
     uploads: Arc<Semaphore>,
     computations: Arc<Semaphore>,
+}
+
+/// What configuration says, for handlers and tasks.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    pub tokens: Tokens,
+    /// The address at which people reach the pages, without a final slash.
+    pub public_url: Option<String>,
 }
 
 /// Uploads held in memory at the same time, from their body of up to 64 MiB until they are stored.
 const MAX_UPLOADS: usize = 8;
 
 impl AppState {
-    /// `public_url` is the address at which people reach the pages, without a final slash.
-    pub fn new(pool: Pool, tokens: Tokens, public_url: Option<String>) -> Self {
+    pub fn new(pool: Pool, settings: Settings) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self(Arc::new(Inner {
             pool,
-            tokens,
-            public_url,
+            settings,
+            draining: watch::Sender::new(false),
             uploads: Arc::new(Semaphore::new(MAX_UPLOADS)),
             computations: Arc::new(Semaphore::new(cores)),
         }))
@@ -42,11 +49,20 @@ impl AppState {
     }
 
     pub fn public_url(&self) -> Option<&str> {
-        self.0.public_url.as_deref()
+        self.0.settings.public_url.as_deref()
     }
 
     pub(crate) fn tokens(&self) -> &Tokens {
-        &self.0.tokens
+        &self.0.settings.tokens
+    }
+
+    /// Turns true when the server stops: what waits on purpose (long polls, streams) ends then.
+    pub fn draining(&self) -> watch::Receiver<bool> {
+        self.0.draining.subscribe()
+    }
+
+    pub fn drain(&self) {
+        self.0.draining.send_replace(true);
     }
 
     /// Bounds the reports in memory.

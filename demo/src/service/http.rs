@@ -25,6 +25,7 @@ pub struct Running {
 const MAX_BODY: usize = 64 << 10;
 
 /// Starts a service on `listen` (port 0 takes a free one) on the current runtime.
+#[expect(clippy::disallowed_methods, reason = "a service of its own, without anything to guard")]
 pub async fn start(parameters: Parameters, listen: SocketAddr) -> std::io::Result<Running> {
     let machine = Arc::new(Machine::start(parameters)?);
     let router = Router::new()

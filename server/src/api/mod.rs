@@ -1,4 +1,4 @@
-//! The JSON API. Reading is open; writing needs a token, and a policy one that may more than upload.
+//! The JSON API. Its table of routes says what each of them needs.
 
 mod body;
 mod health;
@@ -6,24 +6,24 @@ mod policy;
 mod read;
 mod upload;
 
-use axum::Router;
-use axum::routing::{get, post};
-
-use crate::error::AppError;
+use crate::access::{Need, Routes, Scope};
 use crate::state::AppState;
 
-pub fn routes() -> Router<AppState> {
-    let v1 = Router::new()
-        .route("/snapshots", post(upload::post))
-        .route("/snapshots/{run_id}", get(read::snapshot))
-        .route("/snapshots/{run_id}/report", get(read::report))
-        .route("/snapshots/{run_id}/comparison", get(read::stored_comparison))
-        .route("/comparisons", get(read::comparison))
-        .route("/projects", get(read::projects))
-        .route("/projects/{project}", get(read::project))
-        .route("/projects/{project}/snapshots", get(read::history))
-        .route("/projects/{project}/pinned-load", get(read::pinned_load))
-        .route("/projects/{project}/policy", get(policy::get).put(policy::put))
-        .fallback(async || AppError::not_found("such API endpoint"));
-    Router::new().nest("/api/v1", v1).route("/healthz", get(health::alive)).route("/readyz", get(health::ready))
+pub fn routes(state: &AppState) -> Routes {
+    let read = Need::Project(Scope::Read);
+    let run = Need::Run(Scope::Read);
+    Routes::new(state)
+        .get("/healthz", Need::Open, health::alive)
+        .get("/readyz", Need::Open, health::ready)
+        .post("/api/v1/snapshots", Need::Named(Scope::Upload), upload::post)
+        .get("/api/v1/snapshots/{run}", run, read::snapshot)
+        .get("/api/v1/snapshots/{run}/report", run, read::report)
+        .get("/api/v1/snapshots/{run}/comparison", run, read::stored_comparison)
+        .get("/api/v1/comparisons", Need::Filtered, read::comparison)
+        .get("/api/v1/projects", Need::Filtered, read::projects)
+        .get("/api/v1/projects/{project}", read, read::project)
+        .get("/api/v1/projects/{project}/snapshots", read, read::history)
+        .get("/api/v1/projects/{project}/pinned-load", read, read::pinned_load)
+        .get("/api/v1/projects/{project}/policy", read, policy::get)
+        .put("/api/v1/projects/{project}/policy", Need::Project(Scope::Admin), policy::put)
 }

@@ -12,6 +12,7 @@ use plimsoll_domain::policy::Policy;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::access::{Caller, Scope, on_run};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store::projects::Overview;
@@ -60,8 +61,10 @@ pub(super) struct ComparisonQuery {
     candidate: RunId,
 }
 
-pub(super) async fn projects(State(state): State<AppState>) -> Result<Json<Vec<Overview>>> {
-    Ok(Json(store::projects::list(state.pool()).await?))
+pub(super) async fn projects(State(state): State<AppState>, caller: Caller) -> Result<Json<Vec<Overview>>> {
+    let mut projects = store::projects::list(state.pool()).await?;
+    projects.retain(|project| project.public || caller.may(Scope::Read, &project.slug));
+    Ok(Json(projects))
 }
 
 pub(super) async fn project(
@@ -130,9 +133,13 @@ pub(super) async fn stored_comparison(
 /// Any two snapshots, compared now.
 pub(super) async fn comparison(
     State(state): State<AppState>,
+    caller: Caller,
     query: Result<Query<ComparisonQuery>, QueryRejection>,
 ) -> Result<Json<Comparison>> {
     let ComparisonQuery { baseline, candidate } = asked(query)?;
+    for run in [baseline, candidate] {
+        on_run(&state, &caller, Scope::Read, run).await?;
+    }
     Ok(Json(verdict::compare(&state, baseline, candidate).await?))
 }
 

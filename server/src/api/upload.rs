@@ -11,7 +11,7 @@ use plimsoll_domain::report::{Report, ReportError};
 use serde::Serialize;
 
 use super::body::ReportBody;
-use crate::auth::Uploader;
+use crate::access::{Caller, Scope};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::tasks::ingest::{self, Ingested};
@@ -27,7 +27,7 @@ pub(super) struct Uploaded {
 
 /// Stores a report and answers with the verdict. Sending the same report again is no harm.
 pub(super) async fn post(
-    _: Uploader,
+    caller: Caller,
     State(state): State<AppState>,
     headers: HeaderMap,
     body: ReportBody,
@@ -35,6 +35,7 @@ pub(super) async fn post(
     // A parsed report is larger than its body: the turn lasts until it is stored.
     let parse = move || read(&body).map(|report| (Arc::new(report), body.into_turn()));
     let (report, _turn) = state.compute(parse).await??;
+    caller.require(Scope::Upload, &report.project)?;
     let Ingested { comparison, created } = ingest::ingest(&state, Arc::clone(&report)).await?;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     let url = page(&state, &headers, &report.project, report.run_id);
@@ -72,8 +73,9 @@ mod tests {
     use tower::ServiceExt as _;
 
     use super::*;
-    use crate::auth::Tokens;
+    use crate::access::Tokens;
     use crate::postgres::scratch::Scratch;
+    use crate::state::Settings;
     use crate::store;
 
     const TOKEN: &str = "a-token-for-these-tests-only";
@@ -82,7 +84,10 @@ mod tests {
     async fn an_upload_counts_until_its_report_is_stored() {
         let scratch = Scratch::start().await.unwrap();
         let pool = store::database::open(&scratch.database().await.unwrap(), 4).await.unwrap();
-        let state = AppState::new(pool.clone(), Tokens::new(&[SecretString::from(TOKEN)]), None);
+        let state = AppState::new(
+            pool.clone(),
+            Settings { tokens: Tokens::new(&[SecretString::from(TOKEN)]), ..Settings::default() },
+        );
         let free = state.uploads().available_permits();
         let mut lock = pool.begin().await.unwrap();
         sqlx::raw_sql("lock table reports in access exclusive mode").execute(&mut *lock).await.unwrap();

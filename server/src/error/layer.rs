@@ -82,6 +82,7 @@ mod tests {
 
     use super::*;
 
+    #[expect(clippy::disallowed_methods, reason = "a router of the test's own")]
     async fn answer(path: &str) -> (StatusCode, serde_json::Value) {
         let app = Router::new()
             .route("/panic", get(async || -> &str { panic!("a secret") }))

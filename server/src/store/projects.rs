@@ -1,6 +1,6 @@
 //! Projects and their policies.
 
-use plimsoll_domain::ids::ProjectSlug;
+use plimsoll_domain::ids::{ProjectSlug, RunId};
 use plimsoll_domain::policy::Policy;
 use serde::Serialize;
 use sqlx::types::Json;
@@ -18,6 +18,8 @@ pub struct Project {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Overview {
     pub slug: ProjectSlug,
+    /// Whether everybody may read it.
+    pub public: bool,
     pub snapshots: i64,
     pub latest: Option<SnapshotRow>,
 }
@@ -30,6 +32,26 @@ pub async fn get(executor: impl Executor<'_>, slug: &ProjectSlug) -> Result<Opti
         .fetch_optional(executor)
         .await?;
     Ok(row.map(|row| Project { slug: slug.clone(), policy: row.policy.0 }))
+}
+
+/// Whether everybody may read it; `None` when there is no such project.
+pub async fn is_public(executor: impl Executor<'_>, slug: &ProjectSlug) -> Result<Option<bool>> {
+    let found = sqlx::query_scalar!(
+        r#"select visibility = 'public' as "public!" from projects where slug = $1"#,
+        slug.as_str()
+    );
+    Ok(found.fetch_optional(executor).await?)
+}
+
+/// The project of a run, measured or asked for.
+pub async fn of_run(executor: impl Executor<'_>, run_id: RunId) -> Result<Option<ProjectSlug>> {
+    let found = sqlx::query_scalar!(
+        r#"select project as "project!" from snapshots where run_id = $1
+           union select project from jobs where run_id = $1 limit 1"#,
+        run_id.0
+    );
+    let found = found.fetch_optional(executor).await?;
+    found.map(|project| project.parse().map_err(|e| corrupt("project")(format!("{e}")))).transpose()
 }
 
 /// Creates the project with the default policy, if it is new.
@@ -59,7 +81,7 @@ pub async fn set_policy(executor: impl Executor<'_>, slug: &ProjectSlug, policy:
 /// All projects by name, with their newest snapshot.
 pub async fn list(pool: &Pool) -> Result<Vec<Overview>> {
     let counts = sqlx::query!(
-        r#"select slug, (select count(*) from snapshots where project = slug) as "snapshots!"
+        r#"select slug, visibility = 'public' as "public!", (select count(*) from snapshots where project = slug) as "snapshots!"
            from projects order by slug limit $1"#,
         MAX_LISTED,
     )
@@ -71,7 +93,7 @@ pub async fn list(pool: &Pool) -> Result<Vec<Overview>> {
         .map(|row| {
             let slug: ProjectSlug = row.slug.parse().map_err(|e| corrupt("project")(format!("{e}")))?;
             let latest = newest.iter().position(|snapshot| snapshot.project == slug).map(|at| newest.swap_remove(at));
-            Ok(Overview { slug, snapshots: row.snapshots, latest })
+            Ok(Overview { slug, public: row.public, snapshots: row.snapshots, latest })
         })
         .collect()
 }

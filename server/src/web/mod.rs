@@ -16,24 +16,30 @@ mod view;
 
 use axum::Router;
 use axum::middleware::from_fn;
-use axum::routing::get;
 use tower_http::catch_panic::CatchPanicLayer;
 
+use crate::access::{Need, Routes, Scope};
 use crate::error;
 use crate::state::AppState;
 
-/// All pages, the assets, and a fallback that answers unknown paths with a page (for a browser) or a problem.
-pub fn routes() -> Router<AppState> {
-    Router::new()
-        .route("/", get(projects::page))
-        .route("/methodology", get(methodology::page))
-        .route("/assets/{name}", get(assets::serve))
-        .route("/favicon.ico", get(assets::favicon))
-        .route("/{project}", get(history::redirect))
-        .route("/{project}/history", get(history::page))
-        .route("/{project}/snapshots/{run}", get(snapshot::page))
-        .route("/{project}/compare", get(compare::redirect))
-        .route("/{project}/compare/{pair}", get(compare::page))
+pub fn routes(state: &AppState) -> Routes {
+    let read = Need::Project(Scope::Read);
+    Routes::new(state)
+        .get("/", Need::Filtered, projects::page)
+        .get("/methodology", Need::Open, methodology::page)
+        .get("/assets/{name}", Need::Open, assets::serve)
+        .get("/favicon.ico", Need::Open, assets::favicon)
+        .get("/{project}", read, history::redirect)
+        .get("/{project}/history", read, history::page)
+        .get("/{project}/snapshots/{run}", read, snapshot::page)
+        .get("/{project}/compare", read, compare::redirect)
+        .get("/{project}/compare/{pair}", read, compare::page)
+}
+
+/// What holds for all pages: a fallback that answers unknown paths with a page (for a browser) or a problem, failures
+/// as pages, and the headers.
+pub fn framed(router: Router<AppState>) -> Router<AppState> {
+    router
         .fallback(failure::not_found)
         .layer(CatchPanicLayer::custom(error::panicked))
         .layer(from_fn(failure::pages))

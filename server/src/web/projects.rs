@@ -10,6 +10,7 @@ use plimsoll_domain::format;
 use plimsoll_domain::ids::RunId;
 
 use super::view::{Drawn, Here, Look, Page, Phrase, VerdictWord, day, judged_href, render, snapshot_href, word};
+use crate::access::{Caller, Scope};
 use crate::charts::{Datum, spark};
 use crate::error::Result;
 use crate::state::AppState;
@@ -49,8 +50,9 @@ struct Newest {
     testbed: String,
 }
 
-pub(super) async fn page(State(state): State<AppState>) -> Result<Response> {
+pub(super) async fn page(State(state): State<AppState>, caller: Caller) -> Result<Response> {
     let mut overviews = projects::list(state.pool()).await?;
+    overviews.retain(|overview| overview.public || caller.may(Scope::Read, &overview.slug));
     let courses = pages::courses(state.pool()).await?;
     let newest: Vec<RunId> = overviews.iter().filter_map(|o| Some(o.latest.as_ref()?.run_id)).collect();
     let judged: HashMap<RunId, String> = pages::judged(state.pool(), &newest)

@@ -5,10 +5,10 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use plimsoll_domain::report::Report;
 use plimsoll_domain::synthetic::Synthetic;
-use plimsoll_server::auth::{self, Tokens};
+use plimsoll_server::access::{self, Tokens};
 use plimsoll_server::postgres::scratch::Scratch;
 use plimsoll_server::router::router;
-use plimsoll_server::state::AppState;
+use plimsoll_server::state::{AppState, Settings};
 use plimsoll_server::store::{self, Pool};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
@@ -47,8 +47,8 @@ impl App {
         let pool = store::database::open(&database().await, 4).await.expect("connections");
         let tokens = Tokens::new(&[SecretString::from(TOKEN)]);
         let folder = tempfile::tempdir().expect("a temporary directory");
-        let (admin, _) = auth::ensure(&pool, folder.path()).await.expect("the server's own token");
-        Self { router: router(AppState::new(pool.clone(), tokens, None)), admin, pool }
+        let (admin, _) = access::ensure(&pool, folder.path()).await.expect("the server's own token");
+        Self { router: router(AppState::new(pool.clone(), Settings { tokens, ..Settings::default() })), admin, pool }
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {

@@ -96,10 +96,14 @@ async fn bad_requests_are_refused() {
         ("no such project", Request::get("/api/v1/projects/nothing").body(Body::empty()).unwrap(), 404),
         (
             "half a question",
-            Request::get("/api/v1/projects/x/pinned-load?plan=0123456789ab").body(Body::empty()).unwrap(),
+            signed(Request::get("/api/v1/projects/x/pinned-load?plan=0123456789ab")).body(Body::empty()).unwrap(),
             400,
         ),
-        ("an unknown question", Request::get("/api/v1/projects/x/snapshots?since=1").body(Body::empty()).unwrap(), 400),
+        (
+            "an unknown question",
+            signed(Request::get("/api/v1/projects/x/snapshots?since=1")).body(Body::empty()).unwrap(),
+            400,
+        ),
     ];
     for (name, request, status) in cases {
         let answer = app.send(request).await;

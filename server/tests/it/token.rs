@@ -4,7 +4,7 @@ use std::fs;
 
 use axum::body::Body;
 use axum::http::Request;
-use plimsoll_server::auth;
+use plimsoll_server::access;
 use secrecy::ExposeSecret as _;
 
 use crate::app::{App, release};
@@ -19,18 +19,18 @@ async fn status_with(app: &App, token: &str) -> u16 {
 async fn a_removed_token_file_means_a_new_token_and_the_end_of_the_old() {
     let app = App::new().await;
     let folder = tempfile::tempdir().unwrap();
-    let (first, path) = auth::ensure(&app.pool, folder.path()).await.unwrap();
-    let (same, _) = auth::ensure(&app.pool, folder.path()).await.unwrap();
+    let (first, path) = access::ensure(&app.pool, folder.path()).await.unwrap();
+    let (same, _) = access::ensure(&app.pool, folder.path()).await.unwrap();
     assert_eq!(first.expose_secret(), same.expose_secret());
     assert_eq!(status_with(&app, first.expose_secret()).await, 201);
 
     fs::remove_file(&path).unwrap();
-    let (second, _) = auth::ensure(&app.pool, folder.path()).await.unwrap();
+    let (second, _) = access::ensure(&app.pool, folder.path()).await.unwrap();
     assert_eq!(status_with(&app, first.expose_secret()).await, 401);
     assert_eq!(status_with(&app, second.expose_secret()).await, 200);
 
     fs::write(&path, "short\n").unwrap();
-    assert!(auth::ensure(&app.pool, folder.path()).await.is_err());
+    assert!(access::ensure(&app.pool, folder.path()).await.is_err());
 }
 
 #[tokio::test]
@@ -40,16 +40,16 @@ async fn servers_that_share_a_database_keep_their_tokens() {
     // The same path on two hosts.
     let path = folder.path().join("data");
     fs::create_dir(&path).unwrap();
-    let (one, _) = auth::ensure(&app.pool, &path).await.unwrap();
+    let (one, _) = access::ensure(&app.pool, &path).await.unwrap();
     fs::rename(&path, folder.path().join("elsewhere")).unwrap();
     fs::create_dir(&path).unwrap();
-    let (two, _) = auth::ensure(&app.pool, &path).await.unwrap();
+    let (two, _) = access::ensure(&app.pool, &path).await.unwrap();
     assert_eq!(status_with(&app, one.expose_secret()).await, 201);
     assert_eq!(status_with(&app, two.expose_secret()).await, 200);
     // A folder that moves stays the same server's.
     let moved = folder.path().join("elsewhere");
     fs::remove_file(moved.join("token")).unwrap();
-    auth::ensure(&app.pool, &moved).await.unwrap();
+    access::ensure(&app.pool, &moved).await.unwrap();
     assert_eq!(status_with(&app, one.expose_secret()).await, 401);
     assert_eq!(status_with(&app, two.expose_secret()).await, 200);
 }

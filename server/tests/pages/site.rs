@@ -5,10 +5,10 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use plimsoll_domain::report::Report;
 use plimsoll_domain::synthetic::Synthetic;
-use plimsoll_server::auth::Tokens;
+use plimsoll_server::access::Tokens;
 use plimsoll_server::postgres::scratch::Scratch;
 use plimsoll_server::router::router;
-use plimsoll_server::state::AppState;
+use plimsoll_server::state::{AppState, Settings};
 use plimsoll_server::store::{Pool, database};
 use scraper::{Html, Selector};
 use secrecy::SecretString;
@@ -27,7 +27,10 @@ impl Site {
     pub(crate) async fn new(reports: &[Report]) -> Self {
         let scratch = SCRATCH.get_or_init(async || Scratch::start().await.expect("a scratch Postgres")).await;
         let pool = database::open(&scratch.database().await.expect("a database"), 4).await.expect("connections");
-        let state = AppState::new(pool.clone(), Tokens::new(&[SecretString::from(TOKEN)]), None);
+        let state = AppState::new(
+            pool.clone(),
+            Settings { tokens: Tokens::new(&[SecretString::from(TOKEN)]), ..Settings::default() },
+        );
         let site = Self { router: router(state), pool };
         for report in reports {
             let upload = Request::post("/api/v1/snapshots")

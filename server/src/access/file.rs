@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use secrecy::{ExposeSecret, SecretString};
 
-use super::hash;
+use super::token::{MIN_TOKEN, hash, random};
 use crate::store::{self, Pool, StoreError};
 
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +37,7 @@ pub async fn ensure(pool: &Pool, data_dir: &Path) -> Result<(SecretString, PathB
         }
         Err(e) => return Err(at(e)),
     };
-    if token.len() < super::MIN_TOKEN {
+    if token.len() < MIN_TOKEN {
         return Err(TokenFileError::Empty(path));
     }
     let token = SecretString::from(token);
@@ -59,12 +59,6 @@ fn id(data_dir: &Path) -> Result<String, TokenFileError> {
     let _ = fs::remove_file(&path);
     write(&path, &id).map_err(|source| TokenFileError::File { path, source })?;
     Ok(id)
-}
-
-fn random() -> Result<String, getrandom::Error> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn write(path: &Path, token: &str) -> io::Result<()> {

@@ -1,0 +1,554 @@
+//! A run that somebody asked for: its states, and what server and runner say to each other about it.
+//!
+//! Everything that another program sends is refused with unknown fields and checked by [`RunRequest::check`] or the
+//! type's own bounds.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::comparison::Verdict;
+use crate::ids::{CommitSha, ProjectSlug, RunId};
+use crate::plan::Profile;
+use crate::report::PhaseKind;
+use crate::revision::Revision;
+
+/// Why a run is carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum Kind {
+    /// Somebody asked for this revision.
+    Measure,
+    /// The baseline of another run was missing.
+    Backfill,
+}
+
+/// Where a job stands. `docs/architecture.md` draws the way from one to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum State {
+    /// Waits for a runner.
+    Queued,
+    /// A runner has it and prepares.
+    Leased,
+    /// The service is being measured.
+    Running,
+    /// Its snapshot is stored.
+    Done,
+    /// The runner says that it cannot be measured, and why.
+    Failed,
+    Cancelled,
+    /// Its runner was lost as often as is tried, or none took it in time.
+    Expired,
+}
+
+impl State {
+    pub const ALL: [Self; 7] =
+        [Self::Queued, Self::Leased, Self::Running, Self::Done, Self::Failed, Self::Cancelled, Self::Expired];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Leased => "leased",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Expired => "expired",
+        }
+    }
+
+    /// Whether nothing follows.
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Done | Self::Failed | Self::Cancelled | Self::Expired)
+    }
+
+    /// Whether a job may go from this state to `next` in one step. A report that arrives ends a job in any state that
+    /// is not final: what was measured counts, whoever had the lease by then; an expired job too, since its report may
+    /// have been waiting on the disk of a lost runner.
+    pub fn may_become(self, next: Self) -> bool {
+        match (self, next) {
+            (Self::Expired, Self::Done) => true,
+            (from, _) if from.is_final() => false,
+            (Self::Queued, Self::Leased) | (Self::Leased, Self::Running) => true,
+            // Released by its runner, or the runner was lost.
+            (Self::Leased | Self::Running, Self::Queued) => true,
+            (Self::Leased | Self::Running, Self::Failed) => true,
+            (_, Self::Done | Self::Cancelled | Self::Expired) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Who goes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum Priority {
+    Backfill,
+    /// The default branch, a cron job, anything that nobody waits for.
+    Normal,
+    Release,
+    /// Somebody waits to merge.
+    PullRequest,
+}
+
+impl Priority {
+    /// As stored; the highest first.
+    pub fn rank(self) -> i16 {
+        match self {
+            Self::Backfill => 0,
+            Self::Normal => 10,
+            Self::Release => 20,
+            Self::PullRequest => 30,
+        }
+    }
+}
+
+/// `POST /api/v1/runs`: measure a revision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RunRequest {
+    #[cfg_attr(feature = "openapi", schema(value_type = String, example = "sentiment"))]
+    pub project: ProjectSlug,
+    /// At least a commit, a tag or a branch. What it leaves out (ancestors, merge base) the runner's checkout tells.
+    pub revision: Wanted,
+    /// Path of the plan in the repository, when it is not the runner's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
+    /// The commit whose plan is used instead of the revision's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub plan_commit: Option<CommitSha>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub profile: Option<Profile>,
+    /// What the runner must have, for example `gpu` = `A10`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// By default that of the revision: a pull request before a tag before the rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    /// Queued runs of the project with the same key are cancelled: only the newest of a pull request counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supersedes: Option<String>,
+    /// Chosen by the caller, so that asking twice is no harm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Uuid>))]
+    pub run_id: Option<RunId>,
+}
+
+/// The revision that is to be measured.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Wanted {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "3f2c91a7"))]
+    pub commit: Option<CommitSha>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub merge_base: Option<CommitSha>,
+}
+
+impl Wanted {
+    /// As a revision without history.
+    pub fn revision(&self) -> Revision {
+        Revision {
+            commit: self.commit.clone(),
+            tag: self.tag.clone(),
+            branch: self.branch.clone(),
+            pull_request: self.pull_request,
+            merge_base: self.merge_base.clone(),
+            ..Revision::default()
+        }
+    }
+}
+
+const MAX_NAME: usize = 200;
+const MAX_LABELS: usize = 32;
+
+impl RunRequest {
+    /// Says which field is wrong, and how.
+    pub fn check(&self) -> Result<(), String> {
+        let Wanted { commit, tag, branch, pull_request, .. } = &self.revision;
+        if commit.is_none() && tag.is_none() && branch.is_none() {
+            return Err("revision: name a commit, a tag or a branch".to_owned());
+        }
+        if pull_request.is_some_and(|number| number == 0 || number > i64::MAX as u64) {
+            return Err("revision.pull_request: no such number".to_owned());
+        }
+        for (at, name) in [("revision.tag", tag), ("revision.branch", branch)] {
+            if let Some(name) = name {
+                check_ref(name).map_err(|why| format!("{at}: {why}"))?;
+            }
+        }
+        if let Some(plan) = &self.plan {
+            check_path(plan).map_err(|why| format!("plan: {why}"))?;
+        }
+        if let Some(key) = &self.supersedes {
+            check_name(key).map_err(|why| format!("supersedes: {why}"))?;
+        }
+        check_labels(&self.labels)
+    }
+
+    pub fn priority(&self) -> Priority {
+        self.priority.unwrap_or(match (&self.revision.pull_request, &self.revision.tag) {
+            (Some(_), _) => Priority::PullRequest,
+            (None, Some(_)) => Priority::Release,
+            (None, None) => Priority::Normal,
+        })
+    }
+}
+
+/// Labels of a runner, or that a job asks for.
+pub fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), String> {
+    if labels.len() > MAX_LABELS {
+        return Err(format!("labels: more than {MAX_LABELS}"));
+    }
+    labels
+        .iter()
+        .flat_map(|(k, v)| [k, v])
+        .try_for_each(|text| check_name(text).map_err(|why| format!("labels: {why}")))
+}
+
+/// A text of 1 to 200 characters without control characters.
+pub fn check_name(text: &str) -> Result<(), String> {
+    if text.is_empty() || text.chars().count() > MAX_NAME || text.contains(char::is_control) {
+        return Err(format!("a name has 1 to {MAX_NAME} characters, none of them a control character"));
+    }
+    Ok(())
+}
+
+/// A name that git takes for a tag or a branch (git-check-ref-format), so that it cannot pass for an option or a range.
+pub fn check_ref(name: &str) -> Result<(), String> {
+    check_name(name)?;
+    let part = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
+    let odd = |c: char| c.is_ascii_whitespace() || "~^:?*[\\".contains(c);
+    let fits = !name.starts_with('-')
+        && !name.contains(odd)
+        && !name.contains("..")
+        && !name.contains("@{")
+        && name != "@"
+        && !name.ends_with('.')
+        && name.split('/').all(part);
+    if fits { Ok(()) } else { Err(format!("{name:?} is no name that git takes")) }
+}
+
+/// A relative path below the checkout, with `/` between its parts.
+pub fn check_path(path: &str) -> Result<(), String> {
+    check_name(path)?;
+    let fits = path.split('/').all(|part| !matches!(part, "" | "." | ".." | ".git"));
+    if fits && !path.contains('\\') { Ok(()) } else { Err(format!("{path:?} is no plain path below the checkout")) }
+}
+
+/// One lease of one job: what a runner shows to be the one that has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LeaseId(pub Uuid);
+
+/// A runner as it introduces itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RunnerFacts {
+    /// Chosen once and kept on its disk.
+    pub id: Uuid,
+    pub name: String,
+    pub version: String,
+    pub labels: BTreeMap<String, String>,
+    /// The projects it has a recipe for.
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
+    pub projects: Vec<ProjectSlug>,
+}
+
+/// `POST /api/v1/agent/claim`: give me a job. Whatever the runner had before counts as given back: it has one at a
+/// time, and asks only when it has none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Claim {
+    pub runner: RunnerFacts,
+    /// How long to wait for one, in seconds; the server may wait less.
+    pub wait_s: u32,
+}
+
+/// The answer to a claim; without a job it is 204.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Assignment {
+    #[cfg_attr(feature = "openapi", schema(value_type = Uuid))]
+    pub run_id: RunId,
+    pub lease: LeaseId,
+    /// The lease ends this long after the last heartbeat.
+    pub lease_s: u32,
+    pub attempt: u32,
+    pub kind: Kind,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub project: ProjectSlug,
+    pub revision: Wanted,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub plan_commit: Option<CommitSha>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub profile: Option<Profile>,
+}
+
+/// `POST /api/v1/agent/runs/{run}/heartbeat`: renews the lease and tells how the run goes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Heartbeat {
+    pub lease: LeaseId,
+    /// What happened since the last one, in order; at most [`MAX_PROGRESS`].
+    #[serde(default)]
+    pub progress: Vec<Progress>,
+}
+
+/// Entries of one heartbeat.
+pub const MAX_PROGRESS: usize = 60;
+
+/// How a run goes, about once a second. What is not known is absent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Progress {
+    /// Since the runner began with this attempt.
+    pub elapsed_ms: u64,
+    pub stage: Stage,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<u32>,
+    /// Time left, as far as it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_ms: Option<u64>,
+    /// Share of the run that is done, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tps: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_ms: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_ms: Option<f64>,
+    /// Failed requests of the last seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<u64>,
+    /// Of the busiest GPU of the service, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_utilisation: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_memory_bytes: Option<u64>,
+}
+
+impl Progress {
+    /// Whether every figure is one.
+    pub fn is_sound(&self) -> bool {
+        let share = |value: Option<f64>| value.is_none_or(|v| (0.0..=1.0).contains(&v));
+        let amount = |value: Option<f64>| value.is_none_or(|v| v.is_finite() && v >= 0.0);
+        share(self.done)
+            && share(self.gpu_utilisation)
+            && [self.tps, self.p50_ms, self.p99_ms].into_iter().all(amount)
+            && self.left_ms.is_none_or(|ms| ms <= MAX_MS)
+            && self.elapsed_ms <= MAX_MS
+    }
+}
+
+const MAX_MS: u64 = 30 * 24 * 3_600_000;
+
+/// What a runner is doing with a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum Stage {
+    Checkout,
+    /// The service starts.
+    Start,
+    Smoke,
+    WarmUp,
+    Staircase,
+    Stability,
+    /// The service ends, the host is checked.
+    CleanUp,
+    Upload,
+}
+
+impl Stage {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Checkout => "checkout",
+            Self::Start => "start of the service",
+            Self::Smoke => PhaseKind::Smoke.name(),
+            Self::WarmUp => PhaseKind::WarmUp.name(),
+            Self::Staircase => PhaseKind::Staircase.name(),
+            Self::Stability => PhaseKind::Stability.name(),
+            Self::CleanUp => "clean-up",
+            Self::Upload => "upload",
+        }
+    }
+
+    /// Whether load is put on the service.
+    pub fn is_measuring(self) -> bool {
+        matches!(self, Self::Smoke | Self::WarmUp | Self::Staircase | Self::Stability)
+    }
+}
+
+impl From<PhaseKind> for Stage {
+    fn from(phase: PhaseKind) -> Self {
+        match phase {
+            PhaseKind::Smoke => Self::Smoke,
+            PhaseKind::WarmUp => Self::WarmUp,
+            PhaseKind::Staircase => Self::Staircase,
+            PhaseKind::Stability => Self::Stability,
+        }
+    }
+}
+
+/// The answer to a heartbeat; 409 when the lease is another's or over, and the runner stops.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct HeartbeatAnswer {
+    pub lease_s: u32,
+    /// Why the runner should stop; then it says so by [`Ended`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<String>,
+}
+
+/// `POST /api/v1/agent/runs/{run}/end`: it ends without a report. With one, the upload of the report ends it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Ended {
+    pub lease: LeaseId,
+    pub how: Ending,
+    /// In a sentence, for people.
+    pub reason: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum Ending {
+    /// Another try would end the same way: the checkout, the service or the plan is at fault.
+    Failed,
+    /// The runner itself must stop or cannot: the job goes back to the queue and the attempt does not count.
+    Released,
+    /// As the server asked.
+    Cancelled,
+}
+
+/// A run as the API and the pages tell it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Run {
+    #[cfg_attr(feature = "openapi", schema(value_type = Uuid))]
+    pub run_id: RunId,
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub project: ProjectSlug,
+    pub kind: Kind,
+    pub state: State,
+    /// What people call the revision.
+    pub label: String,
+    pub revision: Wanted,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub attempt: u32,
+    pub max_attempts: u32,
+    pub labels: BTreeMap<String, String>,
+    pub requested_by: String,
+    /// The name of the runner that has or had it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner: Option<String>,
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub created_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub started_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub finished_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Progress>,
+    /// The newest live event.
+    pub last_seq: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub verdict: Option<Verdict>,
+    /// The verdict in one sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sentence: Option<String>,
+    /// The run's page, as a path: the snapshot's once there is one.
+    pub path: String,
+}
+
+/// One thing that happened to a run, as `GET /api/v1/runs/{run}/events` streams it: `id` is `seq`, `event` the variant,
+/// `data` this as JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LiveEvent {
+    pub seq: u64,
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub at: Timestamp,
+    #[serde(flatten)]
+    pub what: Live,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum Live {
+    State {
+        state: State,
+        attempt: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        runner: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    Progress(Progress),
+    /// The snapshot is stored and judged.
+    Verdict {
+        #[cfg_attr(feature = "openapi", schema(value_type = String))]
+        verdict: Verdict,
+        sentence: String,
+        /// The snapshot's page.
+        path: String,
+    },
+}
+
+impl Live {
+    /// The name of the variant on the wire.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::State { .. } => "state",
+            Self::Progress(_) => "progress",
+            Self::Verdict { .. } => "verdict",
+        }
+    }
+
+    /// Whether nothing more is to be expected after it. A job that is `done` is followed by its verdict.
+    pub fn is_last(&self) -> bool {
+        match self {
+            Self::State { state, .. } => state.is_final() && *state != State::Done,
+            Self::Verdict { .. } => true,
+            Self::Progress(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

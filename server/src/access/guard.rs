@@ -1,0 +1,138 @@
+//! What stands before every handler: finds out who calls, and whether they may.
+
+use std::collections::HashMap;
+
+use axum::RequestExt as _;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::Response;
+use plimsoll_domain::ids::{ProjectSlug, RunId};
+
+use super::caller::{Caller, Scope, Who};
+use super::routes::Need;
+use super::token::hash;
+use crate::error::{AppError, Result};
+use crate::state::AppState;
+use crate::store;
+
+pub(super) async fn check(
+    State((state, need)): State<(AppState, Need)>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response> {
+    let caller = caller(&state, request.headers()).await?;
+    same_site(&state, &caller, &request)?;
+    let names = request.extract_parts::<Path<HashMap<String, String>>>().await;
+    let names = names.map(|Path(names)| names).map_err(|rejection| AppError::bad_request(rejection.body_text()))?;
+    allow(&state, &caller, need, &names).await?;
+    request.extensions_mut().insert(caller);
+    Ok(next.run(request).await)
+}
+
+/// By the bearer token, else by the cookie, else nobody. A token that is given and not known is refused, also where none
+/// is needed.
+async fn caller(state: &AppState, headers: &HeaderMap) -> Result<Caller> {
+    let request_id = headers.get("x-request-id").and_then(|id| id.to_str().ok()).map(ToOwned::to_owned);
+    let base = Caller { request_id, ..Caller::anonymous() };
+    let Some(given) = headers.get(header::AUTHORIZATION) else { return Ok(base) };
+    let given = given.to_str().ok().and_then(bearer);
+    let given = given.ok_or_else(|| AppError::unauthorized("send `Authorization: Bearer TOKEN`"))?;
+    let given = hash(given);
+    if let Some(token) = store::tokens::in_use(state.pool(), &given).await? {
+        return Ok(Caller {
+            who: Who::Token { id: Some(token.id), name: token.name },
+            grants: vec![token.grant],
+            ..base
+        });
+    }
+    if state.tokens().has(&given) {
+        let grant = super::Grant { scope: Scope::Upload, project: None };
+        return Ok(Caller {
+            who: Who::Token { id: None, name: "PLIMSOLL_TOKENS".to_owned() },
+            grants: vec![grant],
+            ..base
+        });
+    }
+    Err(AppError::unauthorized("this token is not known here, has expired or was revoked"))
+}
+
+/// A browser sends a cookie along with whatever page made the request: one that changes something must be our own.
+/// `Sec-Fetch-Site` says so, and in older browsers `Origin`.
+fn same_site(state: &AppState, caller: &Caller, request: &Request) -> Result<()> {
+    let safe = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+    let by_token = caller.who != Who::Anonymous && !caller.by_cookie;
+    if safe || by_token || is_own(state, request.headers()) {
+        return Ok(());
+    }
+    Err(AppError::new(StatusCode::FORBIDDEN, "this request did not come from a page of this server"))
+}
+
+fn is_own(state: &AppState, headers: &HeaderMap) -> bool {
+    let text = |name: header::HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(site) = headers.get("sec-fetch-site") {
+        return site == "same-origin";
+    }
+    match (text(header::ORIGIN), state.public_url(), text(header::HOST)) {
+        (Some(origin), Some(public), _) if origin == public => true,
+        (Some(origin), _, Some(host)) => origin.split_once("://").is_some_and(|(_, authority)| authority == host),
+        // No browser that sends neither keeps cookies; a program without a token has nothing to lose.
+        (None, ..) => !headers.contains_key(header::COOKIE),
+        _ => false,
+    }
+}
+
+async fn allow(state: &AppState, caller: &Caller, need: Need, names: &HashMap<String, String>) -> Result<()> {
+    let name = |key: &str| names.get(key).map(String::as_str).unwrap_or_default();
+    match need {
+        Need::Open | Need::Filtered => Ok(()),
+        Need::Server(scope) if caller.may_everywhere(scope) => Ok(()),
+        Need::Server(scope) => Err(caller.refusal(scope, None)),
+        Need::Named(scope) if caller.may_somewhere(scope) => Ok(()),
+        Need::Named(scope) => Err(caller.refusal(scope, None)),
+        Need::Project(scope) => {
+            let project: ProjectSlug = name("project").parse().map_err(|_| no_project(name("project")))?;
+            on_project(state, caller, scope, &project).await
+        }
+        Need::Run(scope) => {
+            let run: RunId = name("run").parse().map_err(|e| AppError::bad_request(format!("{e}")))?;
+            on_run(state, caller, scope, run).await
+        }
+    }
+}
+
+/// Whether the caller has the scope for the project of a run; whether a run exists is as private as its project.
+pub async fn on_run(state: &AppState, caller: &Caller, scope: Scope, run: RunId) -> Result<()> {
+    let none = || AppError::not_found(format!("run {run}"));
+    match store::projects::of_run(state.pool(), run).await? {
+        Some(project) => on_project(state, caller, scope, &project)
+            .await
+            .map_err(|error| if error.status() == StatusCode::NOT_FOUND { none() } else { error }),
+        None if caller.may_somewhere(scope) || scope == Scope::Read => Err(none()),
+        None => Err(caller.refusal(scope, None)),
+    }
+}
+
+/// What a caller may not read looks to them as if it did not exist.
+pub async fn on_project(state: &AppState, caller: &Caller, scope: Scope, project: &ProjectSlug) -> Result<()> {
+    if caller.may(scope, project) {
+        return Ok(());
+    }
+    let public = store::projects::is_public(state.pool(), project).await?.unwrap_or(false);
+    match (public || caller.may(Scope::Read, project), scope) {
+        (true, Scope::Read) => Ok(()),
+        (false, Scope::Read) => Err(no_project(project.as_str())),
+        (false, _) if caller.who != Who::Anonymous => Err(no_project(project.as_str())),
+        _ => Err(caller.refusal(scope, Some(project))),
+    }
+}
+
+fn no_project(name: &str) -> AppError {
+    let name: String = name.chars().take(80).collect();
+    AppError::not_found(format!("project {name}, or you may not read it"))
+}
+
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim()).filter(|token| !token.is_empty())
+}

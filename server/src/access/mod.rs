@@ -1,0 +1,14 @@
+//! Who may do what. Every route states what it needs when it is added ([`Routes`]), and a guard before the handler
+//! checks it; there is no other way to add a route.
+
+mod caller;
+mod file;
+mod guard;
+mod routes;
+mod token;
+
+pub use caller::{Caller, Grant, Scope, Who};
+pub use file::{TokenFileError, ensure};
+pub use guard::{on_project, on_run};
+pub use routes::{Need, Route, Routes};
+pub use token::{MIN_TOKEN, Tokens, hash, random};
