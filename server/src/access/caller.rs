@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::error::AppError;
+use crate::store::audit::Entry;
 
 /// What a token or a member may do; each scope includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -115,6 +116,11 @@ impl Caller {
         let place = project.map_or("the whole server".to_owned(), |project| format!("project {project}"));
         let detail = format!("{} may not do this: it needs the scope `{}` for {place}", self.name(), scope.name());
         AppError::new(StatusCode::FORBIDDEN, detail)
+    }
+
+    /// What they are about to do, for the audit log.
+    pub fn entry(&self, action: &str) -> Entry {
+        Entry { address: self.address, request_id: self.request_id.clone(), ..Entry::new(self.name(), action) }
     }
 
     /// As the audit log names them.

@@ -9,12 +9,17 @@ use axum::middleware::Next;
 use axum::response::Response;
 use plimsoll_domain::ids::{ProjectSlug, RunId};
 
-use super::caller::{Caller, Scope, Who};
+use super::caller::{Caller, Grant, Scope, Who};
 use super::routes::Need;
+use super::session::{self, Owner};
 use super::token::hash;
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store;
+use crate::store::tokens::InUse;
+
+/// A client may name its request; more of the name is not kept.
+const MAX_REQUEST_ID: usize = 100;
 
 pub(super) async fn check(
     State((state, need)): State<(AppState, Need)>,
@@ -31,30 +36,43 @@ pub(super) async fn check(
 }
 
 /// By the bearer token, else by the cookie, else nobody. A token that is given and not known is refused, also where none
-/// is needed.
+/// is needed; a cookie that has ended is as good as none, so that one can sign in again.
 async fn caller(state: &AppState, headers: &HeaderMap) -> Result<Caller> {
-    let request_id = headers.get("x-request-id").and_then(|id| id.to_str().ok()).map(ToOwned::to_owned);
+    let request_id = headers.get("x-request-id").and_then(|id| id.to_str().ok());
+    let request_id = request_id.map(|id| id.chars().take(MAX_REQUEST_ID).collect());
     let base = Caller { request_id, ..Caller::anonymous() };
-    let Some(given) = headers.get(header::AUTHORIZATION) else { return Ok(base) };
+    let Some(given) = headers.get(header::AUTHORIZATION) else { return by_cookie(state, headers, base).await };
+    if headers.get_all(header::AUTHORIZATION).iter().count() > 1 {
+        return Err(AppError::bad_request("send one `Authorization` header"));
+    }
     let given = given.to_str().ok().and_then(bearer);
     let given = given.ok_or_else(|| AppError::unauthorized("send `Authorization: Bearer TOKEN`"))?;
     let given = hash(given);
     if let Some(token) = store::tokens::in_use(state.pool(), &given).await? {
-        return Ok(Caller {
-            who: Who::Token { id: Some(token.id), name: token.name },
-            grants: vec![token.grant],
-            ..base
-        });
+        return by_token(state, token, base).await;
     }
     if state.tokens().has(&given) {
-        let grant = super::Grant { scope: Scope::Upload, project: None };
-        return Ok(Caller {
-            who: Who::Token { id: None, name: "PLIMSOLL_TOKENS".to_owned() },
-            grants: vec![grant],
-            ..base
-        });
+        let grants = vec![Grant { scope: Scope::Upload, project: None }];
+        return Ok(Caller { who: Who::Token { id: None, name: "PLIMSOLL_TOKENS".to_owned() }, grants, ..base });
     }
     Err(AppError::unauthorized("this token is not known here, has expired or was revoked"))
+}
+
+async fn by_token(state: &AppState, token: InUse, base: Caller) -> Result<Caller> {
+    if token.unnoted {
+        store::tokens::note_use(state.pool(), token.id).await?;
+    }
+    let who = Who::Token { id: Some(token.id), name: token.name };
+    Ok(Caller { who, grants: vec![token.grant], ..base })
+}
+
+async fn by_cookie(state: &AppState, headers: &HeaderMap, base: Caller) -> Result<Caller> {
+    let base = match session::owner(state, headers).await? {
+        None => return Ok(base),
+        Some(Owner::Token(token)) => by_token(state, token, base).await?,
+        Some(Owner::Member { login, grants }) => Caller { who: Who::Member { login }, grants, ..base },
+    };
+    Ok(Caller { by_cookie: true, ..base })
 }
 
 /// A browser sends a cookie along with whatever page made the request: one that changes something must be our own.

@@ -5,6 +5,7 @@ mod caller;
 mod file;
 mod guard;
 mod routes;
+pub mod session;
 mod token;
 
 pub use caller::{Caller, Grant, Scope, Who};

@@ -1,12 +1,15 @@
 //! The database. Nothing else in the server uses sqlx; every function takes an executor, and the caller owns the
 //! transaction.
 
+pub mod audit;
 pub mod database;
+pub mod members;
 pub mod migrate;
 pub mod pages;
 pub mod projects;
 pub mod reports;
 pub mod resolve;
+pub mod sessions;
 pub mod snapshots;
 pub mod testbeds;
 pub mod tokens;
