@@ -11,6 +11,7 @@ use crate::report::{LoadChoice, Report, Step, StepRole};
 
 /// Everything that a summary of one run shows. Latencies are ms; absent figures were not measured or are withheld.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Figures {
     pub smoke: Option<SmokeFigures>,
     pub capacity: Option<Capacity>,
@@ -21,6 +22,7 @@ pub struct Figures {
 
 /// One request alone, and what follows from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SmokeFigures {
     /// Median latency of the one worker.
     pub latency_ms: f64,
@@ -30,6 +32,7 @@ pub struct SmokeFigures {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct StabilityFigures {
     pub load_choice: Option<LoadChoice>,
     #[serde(flatten)]
@@ -38,6 +41,7 @@ pub struct StabilityFigures {
 
 /// One step. Percentiles are over the successes issued in its measured part.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct StepFigures {
     pub role: StepRole,
     pub workers: u32,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a finding does to the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// A cause outside the service spoiled the figures: the run is never compared and never a baseline.
@@ -15,6 +16,7 @@ pub enum Severity {
 /// One observation with its evidence. `code` is stable and names the rule; `message` is a plain sentence with the
 /// numbers; `advice` says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
     pub code: String,

@@ -207,6 +207,21 @@ fn plain(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
     Ok(plain)
 }
 
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for Histogram {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Byte)))
+            .description(Some("HdrHistogram's V2 compressed encoding in base64; values are µs"))
+            .into()
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for Histogram {}
+
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use base64::Engine as _;

@@ -114,7 +114,7 @@ impl Priority {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RunRequest {
-    #[cfg_attr(feature = "openapi", schema(value_type = String, example = "sentiment"))]
+    #[cfg_attr(feature = "openapi", schema(example = "sentiment"))]
     pub project: ProjectSlug,
     /// At least a commit, a tag or a branch. What it leaves out (ancestors, merge base) the runner's checkout tells.
     pub revision: Wanted,
@@ -123,10 +123,8 @@ pub struct RunRequest {
     pub plan: Option<String>,
     /// The commit whose plan is used instead of the revision's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub plan_commit: Option<CommitSha>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub profile: Option<Profile>,
     /// What the runner must have, for example `gpu` = `A10`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -139,7 +137,6 @@ pub struct RunRequest {
     pub supersedes: Option<String>,
     /// Chosen by the caller, so that asking twice is no harm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<Uuid>))]
     pub run_id: Option<RunId>,
 }
 
@@ -149,7 +146,7 @@ pub struct RunRequest {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Wanted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "3f2c91a7"))]
+    #[cfg_attr(feature = "openapi", schema(example = "3f2c91a7"))]
     pub commit: Option<CommitSha>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
@@ -158,7 +155,6 @@ pub struct Wanted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_request: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub merge_base: Option<CommitSha>,
 }
 
@@ -270,7 +266,6 @@ pub struct RunnerFacts {
     pub version: String,
     pub labels: BTreeMap<String, String>,
     /// The projects it has a recipe for.
-    #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub projects: Vec<ProjectSlug>,
 }
 
@@ -289,23 +284,19 @@ pub struct Claim {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Assignment {
-    #[cfg_attr(feature = "openapi", schema(value_type = Uuid))]
     pub run_id: RunId,
     pub lease: LeaseId,
     /// The lease ends this long after the last heartbeat.
     pub lease_s: u32,
     pub attempt: u32,
     pub kind: Kind,
-    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub project: ProjectSlug,
     pub revision: Wanted,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub plan_commit: Option<CommitSha>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub profile: Option<Profile>,
 }
 
@@ -455,9 +446,7 @@ pub enum Ending {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Run {
-    #[cfg_attr(feature = "openapi", schema(value_type = Uuid))]
     pub run_id: RunId,
-    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub project: ProjectSlug,
     pub kind: Kind,
     pub state: State,
@@ -486,7 +475,6 @@ pub struct Run {
     /// The newest live event.
     pub last_seq: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub verdict: Option<Verdict>,
     /// The verdict in one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -522,7 +510,6 @@ pub enum Live {
     Progress(Progress),
     /// The snapshot is stored and judged.
     Verdict {
-        #[cfg_attr(feature = "openapi", schema(value_type = String))]
         verdict: Verdict,
         sentence: String,
         /// The snapshot's page.

@@ -24,6 +24,7 @@ pub struct Point {
 
 /// The answer to "how much does it carry".
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Capacity {
     /// Requests per second.

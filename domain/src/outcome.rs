@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why a request failed. The order is the order of a request's life, and of every table of outcomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
     /// No socket, port or file handle left on our side: the step says nothing about the service.
@@ -84,6 +85,7 @@ impl ErrorKind {
 /// Requests counted by how they ended. Requests still open at the end of the run are `cut`: neither successes nor
 /// errors.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Outcomes {
     pub ok: u64,

@@ -11,6 +11,7 @@ use crate::ids::Digest;
 
 /// A plan as it was carried out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     pub profile: Profile,
@@ -49,6 +50,7 @@ impl Plan {
 
 /// How much of the plan is carried out, and how long its steps are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Profile {
     /// All phases in full.
@@ -61,6 +63,7 @@ pub enum Profile {
 
 /// Where and how requests are sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Service {
     /// Scheme, host and port.
@@ -77,6 +80,7 @@ pub struct Service {
 
 /// The requests, by digest: bodies may be large and may be confidential.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// Different request bodies; each is sent once in the smoke phase.
@@ -88,6 +92,7 @@ pub struct Workload {
 
 /// What a right answer looks like.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
     pub status: u16,
@@ -98,6 +103,7 @@ pub struct Expect {
 
 /// What must be found at a JSON pointer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Assertion {
     /// Anything, null included.
@@ -109,6 +115,7 @@ pub enum Assertion {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Phases {
     pub smoke: Smoke,
@@ -119,6 +126,7 @@ pub struct Phases {
 
 /// One worker: every request shape once, then measured for a while.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Smoke {
     pub duration_ms: u64,
@@ -126,6 +134,7 @@ pub struct Smoke {
 
 /// Requests until latency is stable, then a moment at the highest concurrency. Kept apart from every figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WarmUp {
     pub min_requests: u32,
@@ -135,6 +144,7 @@ pub struct WarmUp {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Staircase {
     /// Rising worker counts.
@@ -153,6 +163,7 @@ pub struct Staircase {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Stability {
     pub duration_ms: u64,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Relative changes are fractions in the metric's bad direction: P99 may rise by `p99_increase`, capacity may fall by
 /// `capacity_decrease`. The error rate may rise by `error_rate_points`, an absolute difference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
     pub p99_increase: f64,

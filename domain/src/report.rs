@@ -29,6 +29,7 @@ pub const MAX_BYTES: usize = 64 << 20;
 pub const SERVICE_GONE: &str = "service_gone";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Report {
     pub schema: u32,
@@ -40,7 +41,9 @@ pub struct Report {
     /// [`Plan::digest`] of `plan`, repeated for readers without this code.
     pub plan_digest: Digest,
     pub generator: Generator,
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub started_at: Timestamp,
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub finished_at: Timestamp,
     pub status: Status,
     /// How the workers of the stability phase were chosen; absent when it did not run.
@@ -90,6 +93,7 @@ impl Report {
 
 /// The program that made the load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Generator {
     pub name: String,
@@ -99,6 +103,7 @@ pub struct Generator {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     Complete,
@@ -110,6 +115,7 @@ pub enum Status {
 
 /// Why stability ran at the load at which it ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LoadChoice {
     /// By the project's pinned load, asked of the server.
@@ -123,6 +129,7 @@ pub enum LoadChoice {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseKind {
     Smoke,
@@ -143,6 +150,7 @@ impl PhaseKind {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
     pub kind: PhaseKind,
@@ -154,6 +162,7 @@ pub struct Phase {
 
 /// Why a step was run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StepRole {
     /// Every request shape once, outputs checked; includes the cold start.
@@ -176,6 +185,7 @@ pub enum StepRole {
 
 /// One concurrency level held for a while.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Step {
     pub role: StepRole,
@@ -225,6 +235,7 @@ impl Step {
 
 /// Completions inside the measured part, for throughput and Little's law.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Completed {
     pub ok: u64,
@@ -236,6 +247,7 @@ pub struct Completed {
 
 /// One second of a step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Window {
     pub ok: u64,
@@ -248,6 +260,7 @@ pub struct Window {
 
 /// What the load generator itself used during a step; `None` where it could not be read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GeneratorUse {
     /// Busiest engine thread, fraction of one core.

@@ -7,6 +7,7 @@ use crate::ids::CommitSha;
 /// A commit with its names, and the history that finds its baseline. Everything is optional: a service can be
 /// measured without a checkout.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Revision {
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,6 +8,7 @@ use crate::ids::Digest;
 
 /// The host of the service. What is not known is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Testbed {
     /// A name given by people, shown instead of the parts and part of the fingerprint.
@@ -29,6 +30,7 @@ pub struct Testbed {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Gpu {
     pub model: String,

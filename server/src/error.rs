@@ -75,12 +75,16 @@ impl From<StoreError> for AppError {
     }
 }
 
-/// The body of a problem.
-#[derive(Serialize)]
-struct Body<'a> {
+/// A problem document (RFC 9457).
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = Problem)]
+pub struct Body<'a> {
+    /// The status in words.
     title: &'a str,
     status: u16,
+    /// What went wrong, where, and what to do.
     detail: &'a str,
+    /// Of failures of the server: its log has the cause under it.
     #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<&'a str>,
 }

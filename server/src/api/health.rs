@@ -7,11 +7,14 @@ use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store;
 
+/// 200 while the process serves.
+#[utoipa::path(get, path = "/healthz", responses((status = 200, body = String, content_type = "text/plain")))]
 pub(super) async fn alive() -> &'static str {
     "ok\n"
 }
 
 /// The database answers and has the schema this program needs; else 503.
+#[utoipa::path(get, path = "/readyz", responses((status = 200, body = String, content_type = "text/plain")))]
 pub(super) async fn ready(State(state): State<AppState>) -> Result<&'static str> {
     let unready = |why| AppError::new(StatusCode::SERVICE_UNAVAILABLE, why);
     match store::migrate::is_current(state.pool()).await {

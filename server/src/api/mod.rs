@@ -2,6 +2,7 @@
 
 mod body;
 mod health;
+pub mod openapi;
 mod policy;
 mod read;
 mod upload;
@@ -15,6 +16,7 @@ pub fn routes(state: &AppState) -> Routes {
     Routes::new(state)
         .get("/healthz", Need::Open, health::alive)
         .get("/readyz", Need::Open, health::ready)
+        .get("/api/v1/openapi.json", Need::Open, openapi::document)
         .post("/api/v1/snapshots", Need::Named(Scope::Upload), upload::post)
         .get("/api/v1/snapshots/{run}", run, read::snapshot)
         .get("/api/v1/snapshots/{run}/report", run, read::report)

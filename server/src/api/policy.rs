@@ -11,6 +11,8 @@ use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store;
 
+/// The thresholds by which a project is judged.
+#[utoipa::path(get, path = "/api/v1/projects/{project}/policy", params(("project" = String, Path, description = "The project's name")), responses((status = 200, body = Policy)))]
 pub(super) async fn get(State(state): State<AppState>, Path(project): Path<String>) -> Result<Json<Policy>> {
     let project = slug(&project)?;
     let found = store::projects::get(state.pool(), &project).await?;
@@ -19,6 +21,7 @@ pub(super) async fn get(State(state): State<AppState>, Path(project): Path<Strin
 
 /// Sets it, for verdicts from now on; a new project is created. Stored verdicts keep the policy they were made by. Who
 /// uploads must not move the line by which the upload is judged: the route needs an administrator.
+#[utoipa::path(put, path = "/api/v1/projects/{project}/policy", params(("project" = String, Path, description = "The project's name")), request_body = Policy, responses((status = 200, body = Policy)))]
 pub(super) async fn put(
     State(state): State<AppState>,
     Path(project): Path<String>,

@@ -9,6 +9,7 @@ use plimsoll_domain::comparison::Comparison;
 use plimsoll_domain::figures::Figures;
 use plimsoll_domain::ids::{Digest, ProjectSlug, RunId};
 use plimsoll_domain::policy::Policy;
+use plimsoll_domain::report::Report;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -24,49 +25,68 @@ use crate::tasks::{pack, verdict};
 const LIMIT: u32 = 100;
 const MAX_LIMIT: u32 = 1_000;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(super) struct ProjectDocument {
     slug: ProjectSlug,
     policy: Policy,
     series: Vec<Series>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(super) struct SnapshotDocument {
     #[serde(flatten)]
     row: SnapshotRow,
     figures: Figures,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HistoryQuery {
+    /// A fingerprint or a label.
     testbed: Option<String>,
+    /// A plan's digest.
+    #[param(value_type = Option<String>)]
     plan: Option<Digest>,
+    /// 1 to 1,000; 100 when nothing is said.
     limit: Option<u32>,
+    /// The last run of the page before.
+    #[param(value_type = Option<String>, format = Uuid)]
     before: Option<RunId>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PinnedQuery {
+    /// The plan's digest.
+    #[param(value_type = String)]
     plan: Digest,
+    /// The testbed's fingerprint.
+    #[param(value_type = String)]
     testbed: Digest,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ComparisonQuery {
+    #[param(value_type = String, format = Uuid)]
     baseline: RunId,
+    #[param(value_type = String, format = Uuid)]
     candidate: RunId,
 }
 
+/// All projects that the caller may read, with their newest snapshot.
+#[utoipa::path(get, path = "/api/v1/projects", responses((status = 200, body = Vec<Overview>)))]
 pub(super) async fn projects(State(state): State<AppState>, caller: Caller) -> Result<Json<Vec<Overview>>> {
     let mut projects = store::projects::list(state.pool()).await?;
     projects.retain(|project| project.public || caller.may(Scope::Read, &project.slug));
     Ok(Json(projects))
 }
 
+/// A project, its policy and what lines its history has.
+#[utoipa::path(get, path = "/api/v1/projects/{project}", params(("project" = String, Path, description = "The project's name")), responses((status = 200, body = ProjectDocument)))]
 pub(super) async fn project(
     State(state): State<AppState>,
     Path(project): Path<String>,
@@ -78,6 +98,7 @@ pub(super) async fn project(
 }
 
 /// The newest first; `before` names the last run of the page before.
+#[utoipa::path(get, path = "/api/v1/projects/{project}/snapshots", params(("project" = String, Path, description = "The project's name"), HistoryQuery), responses((status = 200, body = Vec<SnapshotRow>)))]
 pub(super) async fn history(
     State(state): State<AppState>,
     Path(project): Path<String>,
@@ -94,6 +115,8 @@ pub(super) async fn history(
     Ok(Json(rows))
 }
 
+/// The load at which the stability phase runs; 404 while nothing pins it.
+#[utoipa::path(get, path = "/api/v1/projects/{project}/pinned-load", params(("project" = String, Path, description = "The project's name"), PinnedQuery), responses((status = 200, body = PinnedLoad)))]
 pub(super) async fn pinned_load(
     State(state): State<AppState>,
     Path(project): Path<String>,
@@ -106,6 +129,8 @@ pub(super) async fn pinned_load(
     Ok(Json(found.ok_or_else(none)?))
 }
 
+/// A snapshot with its figures.
+#[utoipa::path(get, path = "/api/v1/snapshots/{run}", params(("run" = String, Path, description = "The run's id", format = Uuid)), responses((status = 200, body = SnapshotDocument)))]
 pub(super) async fn snapshot(State(state): State<AppState>, Path(run): Path<String>) -> Result<Json<SnapshotDocument>> {
     let run_id = run_id(&run)?;
     let row = store::snapshots::get(state.pool(), run_id).await?.ok_or_else(|| no_run(run_id))?;
@@ -114,6 +139,7 @@ pub(super) async fn snapshot(State(state): State<AppState>, Path(run): Path<Stri
 }
 
 /// The report as stored.
+#[utoipa::path(get, path = "/api/v1/snapshots/{run}/report", params(("run" = String, Path, description = "The run's id", format = Uuid)), responses((status = 200, body = Report)))]
 pub(super) async fn report(State(state): State<AppState>, Path(run): Path<String>) -> Result<impl IntoResponse> {
     let run_id = run_id(&run)?;
     let packed = reports::get(state.pool(), run_id).await?.ok_or_else(|| no_run(run_id))?;
@@ -122,6 +148,7 @@ pub(super) async fn report(State(state): State<AppState>, Path(run): Path<String
 }
 
 /// The comparison by which the snapshot was judged when it arrived.
+#[utoipa::path(get, path = "/api/v1/snapshots/{run}/comparison", params(("run" = String, Path, description = "The run's id", format = Uuid)), responses((status = 200, body = Comparison)))]
 pub(super) async fn stored_comparison(
     State(state): State<AppState>,
     Path(run): Path<String>,
@@ -131,6 +158,7 @@ pub(super) async fn stored_comparison(
 }
 
 /// Any two snapshots, compared now.
+#[utoipa::path(get, path = "/api/v1/comparisons", params(ComparisonQuery), responses((status = 200, body = Comparison)))]
 pub(super) async fn comparison(
     State(state): State<AppState>,
     caller: Caller,

@@ -16,7 +16,7 @@ use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::tasks::ingest::{self, Ingested};
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(super) struct Uploaded {
     run_id: RunId,
     /// The snapshot's page.
@@ -26,6 +26,7 @@ pub(super) struct Uploaded {
 }
 
 /// Stores a report and answers with the verdict. Sending the same report again is no harm.
+#[utoipa::path(post, path = "/api/v1/snapshots", request_body = Report, responses((status = 201, description = "Stored and judged", body = Uploaded), (status = 200, description = "Stored before", body = Uploaded)))]
 pub(super) async fn post(
     caller: Caller,
     State(state): State<AppState>,

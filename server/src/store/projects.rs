@@ -15,7 +15,7 @@ pub struct Project {
 }
 
 /// A line of the list of projects.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Overview {
     pub slug: ProjectSlug,
     /// Whether everybody may read it.

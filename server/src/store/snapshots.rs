@@ -19,7 +19,7 @@ use super::{Executor, Result, corrupt};
 pub(super) use row::rows;
 
 /// What lists and charts show of a snapshot. Latencies are ms; `None` was not measured.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct SnapshotRow {
     pub run_id: RunId,
     pub project: ProjectSlug,
@@ -29,8 +29,11 @@ pub struct SnapshotRow {
     pub label: String,
     pub testbed: TestbedRef,
     pub plan_digest: Digest,
+    #[schema(value_type = String, format = DateTime)]
     pub started_at: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
     pub finished_at: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
     pub received_at: Timestamp,
     pub status: Status,
     pub valid: bool,
@@ -52,7 +55,7 @@ pub struct SnapshotRow {
     pub capacity_at_workers: Option<u32>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, utoipa::ToSchema)]
 pub struct TestbedRef {
     pub fingerprint: Digest,
     pub label: String,
@@ -70,16 +73,17 @@ pub struct Filter<'a> {
 }
 
 /// Snapshots that draw one line in a chart: the same testbed and plan.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Series {
     pub testbed: TestbedRef,
     pub plan_digest: Digest,
     pub snapshots: i64,
+    #[schema(value_type = String, format = DateTime)]
     pub latest: Timestamp,
 }
 
 /// The load at which a project's stability phase runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct PinnedLoad {
     pub workers: u32,
     /// The step that showed the capacity.

@@ -22,6 +22,7 @@ pub(crate) const TOKEN: &str = "a-token-for-these-tests-only";
 
 pub(crate) struct App {
     router: Router,
+    pub(crate) state: AppState,
     /// A token that may also set policies.
     admin: SecretString,
     pub(crate) pool: Pool,
@@ -48,7 +49,8 @@ impl App {
         let tokens = Tokens::new(&[SecretString::from(TOKEN)]);
         let folder = tempfile::tempdir().expect("a temporary directory");
         let (admin, _) = access::ensure(&pool, folder.path()).await.expect("the server's own token");
-        Self { router: router(AppState::new(pool.clone(), Settings { tokens, ..Settings::default() })), admin, pool }
+        let state = AppState::new(pool.clone(), Settings { tokens, ..Settings::default() });
+        Self { router: router(state.clone()), state, admin, pool }
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
