@@ -19,6 +19,8 @@ pub struct Config {
     pub tokens: Vec<SecretString>,
     /// Where people reach the pages, when that is not the address listened on.
     pub public_url: Option<String>,
+    /// Whether webhooks may lead to addresses that are not public.
+    pub allow_private_webhooks: bool,
     /// False makes the embedded Postgres fast and forgetful.
     pub durable: bool,
 }
@@ -42,6 +44,7 @@ impl Config {
             database_url: None,
             tokens: Vec::new(),
             public_url: None,
+            allow_private_webhooks: false,
             durable: true,
         }
     }

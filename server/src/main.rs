@@ -44,6 +44,9 @@ struct Serve {
     /// The address at which people reach the pages, when a proxy stands before them.
     #[arg(long, value_name = "URL", env = "PLIMSOLL_PUBLIC_URL")]
     public_url: Option<String>,
+    /// Let webhooks lead to addresses that are not public: loopback, private networks.
+    #[arg(long, env = "PLIMSOLL_ALLOW_PRIVATE_WEBHOOKS")]
+    allow_private_webhooks: bool,
 }
 
 fn main() -> ExitCode {
@@ -73,6 +76,7 @@ fn run(args: Serve) -> Result<(), Box<dyn std::error::Error>> {
         database_url: args.database_url.filter(is_set),
         tokens: args.tokens.into_iter().filter(is_set).collect(),
         public_url: args.public_url,
+        allow_private_webhooks: args.allow_private_webhooks,
         durable: true,
     };
     let runtime = tokio::runtime::Runtime::new()?;

@@ -6,6 +6,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::access::Tokens;
 use crate::error::AppError;
+use crate::outgoing::Outgoing;
 use crate::store::Pool;
 
 /// Cheap to clone; what must last is in Postgres.
@@ -16,6 +17,7 @@ pub struct AppState(Arc<Inner>);
 struct Inner {
     pool: Pool,
     settings: Settings,
+    outgoing: Outgoing,
     draining: watch::Sender<bool>,
     uploads: Arc<Semaphore>,
     computations: Arc<Semaphore>,
@@ -27,6 +29,8 @@ pub struct Settings {
     pub tokens: Tokens,
     /// The address at which people reach the pages, without a final slash.
     pub public_url: Option<String>,
+    /// Whether webhooks may lead to addresses that are not public.
+    pub allow_private_webhooks: bool,
 }
 
 /// Uploads held in memory at the same time, from their body of up to 64 MiB until they are stored.
@@ -37,6 +41,7 @@ impl AppState {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self(Arc::new(Inner {
             pool,
+            outgoing: Outgoing::new(settings.allow_private_webhooks),
             settings,
             draining: watch::Sender::new(false),
             uploads: Arc::new(Semaphore::new(MAX_UPLOADS)),
@@ -50,6 +55,10 @@ impl AppState {
 
     pub fn public_url(&self) -> Option<&str> {
         self.0.settings.public_url.as_deref()
+    }
+
+    pub(crate) fn outgoing(&self) -> &Outgoing {
+        &self.0.outgoing
     }
 
     pub(crate) fn tokens(&self) -> &Tokens {
