@@ -9,7 +9,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::access::{self, TokenFileError, Tokens};
 use crate::config::{Config, ConfigError};
@@ -17,6 +17,7 @@ use crate::postgres::{self, Cluster, Options, PostgresError};
 use crate::router::router;
 use crate::state::{AppState, Settings};
 use crate::store::{self, StoreError};
+use crate::tasks::background;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
@@ -47,6 +48,7 @@ pub struct Server {
     state: AppState,
     end: Option<oneshot::Sender<()>>,
     served: JoinHandle<io::Result<()>>,
+    background: JoinSet<()>,
     /// Last: ends after everything that uses it.
     cluster: Option<Cluster>,
 }
@@ -76,7 +78,8 @@ impl Server {
         let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let public_url = config.public_url.map(|url| url.trim_end_matches('/').to_owned());
-        let settings = Settings { tokens: Tokens::new(&config.tokens), public_url };
+        let tokens = Tokens::new(&config.tokens);
+        let settings = Settings { tokens, public_url, allow_private_webhooks: config.allow_private_webhooks };
         let state = AppState::new(pool.clone(), settings);
         let app = router(state.clone());
         let (end, ended) = oneshot::channel::<()>();
@@ -84,7 +87,8 @@ impl Server {
             let ended = async { drop(ended.await) };
             axum::serve(listener, app).with_graceful_shutdown(ended).await
         });
-        Ok(Self { address, token, token_file, state, end: Some(end), served, cluster })
+        let background = background::start(&state);
+        Ok(Self { address, token, token_file, state, end: Some(end), served, background, cluster })
     }
 
     /// The address it really listens on.
@@ -119,6 +123,11 @@ impl Server {
         if drained.is_err() {
             tracing::warn!("requests were still under way and are cut off");
             self.served.abort();
+        }
+        let background = async { while self.background.join_next().await.is_some() {} };
+        if tokio::time::timeout(DRAIN_WITHIN, background).await.is_err() {
+            tracing::warn!("tasks were still under way and are cut off");
+            self.background.shutdown().await;
         }
         let closed = tokio::time::timeout(DRAIN_WITHIN, self.state.pool().close()).await;
         let cluster = self.cluster.take();

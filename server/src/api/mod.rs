@@ -6,12 +6,14 @@ pub mod openapi;
 mod policy;
 mod read;
 mod upload;
+mod webhooks;
 
 use crate::access::{Need, Routes, Scope};
 use crate::state::AppState;
 
 pub fn routes(state: &AppState) -> Routes {
     let read = Need::Project(Scope::Read);
+    let admin = Need::Project(Scope::Admin);
     let run = Need::Run(Scope::Read);
     Routes::new(state)
         .get("/healthz", Need::Open, health::alive)
@@ -28,4 +30,7 @@ pub fn routes(state: &AppState) -> Routes {
         .get("/api/v1/projects/{project}/pinned-load", read, read::pinned_load)
         .get("/api/v1/projects/{project}/policy", read, policy::get)
         .put("/api/v1/projects/{project}/policy", Need::Project(Scope::Admin), policy::put)
+        .get("/api/v1/projects/{project}/webhooks", admin, webhooks::list)
+        .post("/api/v1/projects/{project}/webhooks", admin, webhooks::create)
+        .delete("/api/v1/projects/{project}/webhooks/{id}", admin, webhooks::remove)
 }

@@ -9,7 +9,7 @@ use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Components, ContentBuilder, Ref, RefOr};
 
-use super::{health, policy, read, upload};
+use super::{health, policy, read, upload, webhooks};
 use crate::access::{Need, Route};
 use crate::error;
 use crate::state::AppState;
@@ -32,6 +32,9 @@ use crate::state::AppState;
         read::pinned_load,
         policy::get,
         policy::put,
+        webhooks::list,
+        webhooks::create,
+        webhooks::remove,
     )
 )]
 struct Described;

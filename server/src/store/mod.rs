@@ -3,6 +3,7 @@
 
 pub mod audit;
 pub mod database;
+pub mod deliveries;
 pub mod members;
 pub mod migrate;
 pub mod pages;
@@ -14,6 +15,7 @@ pub mod snapshots;
 pub mod testbeds;
 pub mod tokens;
 pub mod verdicts;
+pub mod webhooks;
 
 mod time;
 

@@ -74,6 +74,17 @@ impl App {
         self.send(signed_by(self.admin.expose_secret(), Request::put(path)).body(body.into()).unwrap()).await
     }
 
+    /// As an administrator.
+    pub(crate) async fn read(&self, path: &str) -> Answer {
+        self.send(signed_by(self.admin.expose_secret(), Request::get(path)).body(Body::empty()).unwrap()).await
+    }
+
+    /// As an administrator, with a document as body.
+    pub(crate) async fn change(&self, method: &str, path: &str, body: Value) -> Answer {
+        let request = signed_by(self.admin.expose_secret(), Request::builder().method(method).uri(path));
+        self.send(request.body(body.to_string().into()).unwrap()).await
+    }
+
     /// Uploads a report that must be new.
     pub(crate) async fn upload(&self, report: &Report) -> Answer {
         let answer = self.post(report.to_json()).await;

@@ -10,3 +10,4 @@ mod program;
 mod reading;
 mod token;
 mod upload;
+mod webhooks;

@@ -1,0 +1,56 @@
+//! Work that goes on beside the requests.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use tokio::task::JoinSet;
+
+use super::deliveries;
+use crate::state::AppState;
+
+/// A call that takes longer is given up: the database may be unreachable without a word.
+const WITHIN: Duration = Duration::from_secs(60);
+/// Events are not late by more.
+const DELIVERIES_EVERY: Duration = Duration::from_secs(1);
+
+/// Starts all of it; it ends when the server drains.
+pub fn start(state: &AppState) -> JoinSet<()> {
+    let mut tasks = JoinSet::new();
+    tasks.spawn(repeat(state.clone(), "deliveries", DELIVERIES_EVERY, |state| async move {
+        deliveries::run_once(&state).await
+    }));
+    tasks
+}
+
+/// Calls `run_once` until the server drains: again at once while it finds something to do, else after `pause`. A failure
+/// (the database is away) is logged when it begins, and its end too; a panic ends that call only.
+async fn repeat<E: Display, F: Future<Output = Result<usize, E>>>(
+    state: AppState,
+    name: &'static str,
+    pause: Duration,
+    run_once: impl Fn(AppState) -> F,
+) {
+    let mut draining = state.draining();
+    let mut failing = false;
+    while !*draining.borrow_and_update() {
+        let call = AssertUnwindSafe(run_once(state.clone())).catch_unwind();
+        let result = match tokio::time::timeout(WITHIN, call).await {
+            Ok(Ok(Ok(done))) => Ok(done),
+            Ok(Ok(Err(error))) => Err(error.to_string()),
+            Ok(Err(_)) => Err("it panicked".to_owned()),
+            Err(_) => Err(format!("no end within {} s", WITHIN.as_secs())),
+        };
+        match &result {
+            Err(error) if !failing => tracing::error!(task = name, error, "a task fails; it is tried again"),
+            Ok(_) if failing => tracing::info!(task = name, "the task works again"),
+            _ => {}
+        }
+        failing = result.is_err();
+        if !matches!(result, Ok(done) if done > 0) {
+            let _ = tokio::time::timeout(pause, draining.wait_for(|draining| *draining)).await;
+        }
+    }
+}
