@@ -2,18 +2,22 @@
 //!
 //! Precedence, weakest first: the profile's figures, the plan's, the flags'.
 
+pub mod confined;
 mod gate;
 mod phases;
 mod profile;
-mod section;
+pub(crate) mod section;
 mod service;
 mod source;
 pub mod template;
 #[cfg(test)]
 mod tests;
+mod trust;
 mod values;
 mod workload;
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use plimsoll_domain::ids::ProjectSlug;
@@ -22,10 +26,13 @@ use plimsoll_domain::policy::Policy;
 use toml::de::DeTable;
 
 use crate::spec::Requests;
+use confined::Confined;
 pub use gate::Names;
 pub use phases::SHORTEST_MS;
 use section::{Section, nearest};
 pub use source::{PlanError, Source};
+use trust::Trust;
+pub use trust::{Limits, Listed};
 pub use values::{duration_ms, duration_text, rising};
 
 /// The file that commands look for.
@@ -73,15 +80,33 @@ impl Loaded {
 
 /// Reads a plan. Errors say file, line, key and what to do.
 pub fn load(path: &Path, given: &Overrides, environment: Environment) -> Result<Loaded, PlanError> {
-    read(&open(path)?, given, environment)
+    read(&open(path)?, given, environment, Trust::Own)
+}
+
+/// Reads a plan that came with a revision: from `checkout`, by a path below it, without following links. It may name
+/// only what is `listed`.
+pub fn load_listed(
+    checkout: &Confined,
+    path: &str,
+    given: &Overrides,
+    environment: Environment,
+    listed: &Listed,
+) -> Result<Loaded, PlanError> {
+    let shown = Path::new(path);
+    let broken = |why: String| PlanError::whole(shown, why);
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let folder = checkout.folder(folder).map_err(broken)?;
+    let source = source(shown, folder.file(name).map_err(broken)?)?;
+    let environment = |name: &str| listed.environment.iter().any(|known| known == name).then(|| environment(name))?;
+    read(&source, given, &environment, Trust::Listed(&folder, listed))
 }
 
 /// Checks a text as if it lay at `path`.
 pub fn check_text(path: &Path, text: &str, given: &Overrides, environment: Environment) -> Result<Loaded, PlanError> {
-    read(&Source { path: path.to_owned(), text: text.to_owned() }, given, environment)
+    read(&Source { path: path.to_owned(), text: text.to_owned() }, given, environment, Trust::Own)
 }
 
-fn read(source: &Source, given: &Overrides, environment: Environment) -> Result<Loaded, PlanError> {
+fn read(source: &Source, given: &Overrides, environment: Environment, trust: Trust<'_>) -> Result<Loaded, PlanError> {
     let path = &source.path;
     let root = parse(source)?;
     let top = Section::top(source, root.get_ref(), &SECTIONS)?;
@@ -93,10 +118,11 @@ fn read(source: &Source, given: &Overrides, environment: Environment) -> Result<
         Some(profile) => profile,
         None => top.get("profile").map_or(Ok(Profile::Standard), |field| profile_named(&field))?,
     };
-    let work = workload::read(&top, folder(path))?;
+    trust.names(&top)?;
+    let work = workload::read(&top, folder(path), trust)?;
     let sent = service::read(&top, work.has_body(), given, environment)?;
     let phases = phases::read(&top, profile, given)?;
-    Ok(Loaded {
+    let loaded = Loaded {
         path: path.to_owned(),
         project,
         policy: gate::policy(&top)?,
@@ -108,7 +134,9 @@ fn read(source: &Source, given: &Overrides, environment: Environment) -> Result<
             bodies: work.bodies,
         },
         plan: Plan { profile, service: sent.service, workload: work.workload, phases },
-    })
+    };
+    trust.allows(&top, &loaded)?;
+    Ok(loaded)
 }
 
 /// Reads only the project and the thresholds: what `policy push` and `compare --plan` need.
@@ -129,21 +157,28 @@ fn folder(path: &Path) -> &Path {
 
 fn open(path: &Path) -> Result<Source, PlanError> {
     let broken = |why: &str| PlanError::whole(path, why);
-    let size = std::fs::metadata(path).map_err(|error| match error.kind() {
+    let file = File::open(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
             broken("there is no such file").hint("`plimsoll init` writes a first plan; --plan names another file")
         }
         _ => broken(&error.to_string()),
     })?;
-    if size.len() > MAX_PLAN {
+    source(path, file)
+}
+
+/// The text of a file, whose name is for messages.
+pub(crate) fn source(path: &Path, file: File) -> Result<Source, PlanError> {
+    let broken = |why: &str| PlanError::whole(path, why);
+    let mut bytes = Vec::new();
+    file.take(MAX_PLAN + 1).read_to_end(&mut bytes).map_err(|error| broken(&error.to_string()))?;
+    if bytes.len() as u64 > MAX_PLAN {
         return Err(broken("the file is larger than 1 MiB"));
     }
-    let bytes = std::fs::read(path).map_err(|error| broken(&error.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|_| broken("the file is not UTF-8 text"))?;
     Ok(Source { path: path.to_owned(), text })
 }
 
-fn parse(source: &Source) -> Result<toml::Spanned<DeTable<'_>>, PlanError> {
+pub(crate) fn parse(source: &Source) -> Result<toml::Spanned<DeTable<'_>>, PlanError> {
     DeTable::parse(&source.text).map_err(|error| {
         let message = error.message().trim().replace('\n', "; ");
         match error.span() {

@@ -8,8 +8,8 @@ use toml::de::{DeArray, DeTable, DeValue};
 use super::source::{PlanError, Source};
 
 /// One table of the plan, its keys checked. A missing table reads as an empty one.
-pub(super) struct Section<'s> {
-    pub(super) source: &'s Source,
+pub(crate) struct Section<'s> {
+    pub(crate) source: &'s Source,
     /// As people write it: `[service]`; empty for the top of the file.
     name: String,
     table: Option<&'s DeTable<'s>>,
@@ -19,21 +19,21 @@ pub(super) struct Section<'s> {
 
 impl<'s> Section<'s> {
     /// The top of the file.
-    pub(super) fn top(source: &'s Source, table: &'s DeTable<'s>, keys: &[&str]) -> Result<Self, PlanError> {
+    pub(crate) fn top(source: &'s Source, table: &'s DeTable<'s>, keys: &[&str]) -> Result<Self, PlanError> {
         let section = Self { source, name: String::new(), table: Some(table), span: 0..0 };
         section.check(keys)?;
         Ok(section)
     }
 
     /// The table under `name`.
-    pub(super) fn sub(&self, name: &str, keys: &[&str]) -> Result<Self, PlanError> {
+    pub(crate) fn sub(&self, name: &str, keys: &[&str]) -> Result<Self, PlanError> {
         let section = self.open(name)?;
         section.check(keys)?;
         Ok(section)
     }
 
     /// The table under `name`, whose keys are free.
-    pub(super) fn open(&self, name: &str) -> Result<Self, PlanError> {
+    pub(crate) fn open(&self, name: &str) -> Result<Self, PlanError> {
         let full = if self.name.is_empty() { name.to_owned() } else { format!("{}.{name}", self.name) };
         let Some(field) = self.get(name) else {
             return Ok(Self { source: self.source, name: full, table: None, span: self.span.clone() });
@@ -41,13 +41,13 @@ impl<'s> Section<'s> {
         field.section(full)
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<Field<'s>> {
+    pub(crate) fn get(&self, key: &str) -> Option<Field<'s>> {
         let (name, value) = self.table?.iter().find(|(name, _)| name.get_ref() == key)?;
         Some(self.field(name, value))
     }
 
     /// A field that must be there.
-    pub(super) fn need(&self, key: &str, example: &str) -> Result<Field<'s>, PlanError> {
+    pub(crate) fn need(&self, key: &str, example: &str) -> Result<Field<'s>, PlanError> {
         self.get(key).ok_or_else(|| {
             let line = format!("{key} = {example}");
             match (self.table, self.name.as_str()) {
@@ -64,7 +64,7 @@ impl<'s> Section<'s> {
     }
 
     /// All fields in the order of the file.
-    pub(super) fn fields(&self) -> Vec<Field<'s>> {
+    pub(crate) fn fields(&self) -> Vec<Field<'s>> {
         let mut fields: Vec<_> =
             self.table.into_iter().flat_map(DeTable::iter).map(|(name, value)| self.field(name, value)).collect();
         fields.sort_by_key(|field| field.key_span.start);
@@ -106,7 +106,7 @@ impl<'s> Section<'s> {
 }
 
 /// The key that was probably meant: a slip or two away, or beginning alike.
-pub(super) fn nearest<'k>(given: &str, keys: &[&'k str]) -> Option<&'k str> {
+pub(crate) fn nearest<'k>(given: &str, keys: &[&'k str]) -> Option<&'k str> {
     let given = given.to_ascii_lowercase().replace('-', "_");
     let score = |key: &str| {
         let slips = strsim::osa_distance(&given, key);
@@ -118,36 +118,36 @@ pub(super) fn nearest<'k>(given: &str, keys: &[&'k str]) -> Option<&'k str> {
 }
 
 /// One value of the plan.
-pub(super) struct Field<'s> {
-    pub(super) source: &'s Source,
+pub(crate) struct Field<'s> {
+    pub(crate) source: &'s Source,
     section: String,
-    pub(super) key: String,
-    pub(super) key_span: Range<usize>,
-    pub(super) value: &'s DeValue<'s>,
-    pub(super) span: Range<usize>,
+    pub(crate) key: String,
+    pub(crate) key_span: Range<usize>,
+    pub(crate) value: &'s DeValue<'s>,
+    pub(crate) span: Range<usize>,
 }
 
 impl<'s> Field<'s> {
     /// An error at the value.
-    pub(super) fn error(&self, why: impl AsRef<str>) -> PlanError {
+    pub(crate) fn error(&self, why: impl AsRef<str>) -> PlanError {
         self.source.error(self.span.clone(), format!("`{}` {}", self.name(), why.as_ref()))
     }
 
-    pub(super) fn string(&self) -> Result<&'s str, PlanError> {
+    pub(crate) fn string(&self) -> Result<&'s str, PlanError> {
         match self.value {
             DeValue::String(text) => Ok(text),
             _ => Err(self.wrong_type("text in quotes")),
         }
     }
 
-    pub(super) fn bool(&self) -> Result<bool, PlanError> {
+    pub(crate) fn bool(&self) -> Result<bool, PlanError> {
         match self.value {
             DeValue::Boolean(value) => Ok(*value),
             _ => Err(self.wrong_type("true or false")),
         }
     }
 
-    pub(super) fn array(&self) -> Result<&'s DeArray<'s>, PlanError> {
+    pub(crate) fn array(&self) -> Result<&'s DeArray<'s>, PlanError> {
         match self.value {
             DeValue::Array(array) => Ok(array),
             _ => Err(self.wrong_type("a list in brackets")),
@@ -155,7 +155,7 @@ impl<'s> Field<'s> {
     }
 
     /// A whole number within bounds.
-    pub(super) fn whole(&self, bounds: std::ops::RangeInclusive<u32>) -> Result<u32, PlanError> {
+    pub(crate) fn whole(&self, bounds: std::ops::RangeInclusive<u32>) -> Result<u32, PlanError> {
         let DeValue::Integer(integer) = self.value else {
             return Err(self.wrong_type("a whole number"));
         };
@@ -167,7 +167,7 @@ impl<'s> Field<'s> {
     }
 
     /// The elements of a list, each with its own place.
-    pub(super) fn elements(&self) -> Result<Vec<Field<'s>>, PlanError> {
+    pub(crate) fn elements(&self) -> Result<Vec<Field<'s>>, PlanError> {
         let element = |value: &'s Spanned<DeValue<'s>>| Field {
             source: self.source,
             section: self.section.clone(),
@@ -179,12 +179,12 @@ impl<'s> Field<'s> {
         Ok(self.array()?.iter().map(element).collect())
     }
 
-    pub(super) fn wrong_type(&self, wanted: &str) -> PlanError {
+    pub(crate) fn wrong_type(&self, wanted: &str) -> PlanError {
         self.error(format!("must be {wanted}, not {}", type_name(self.value)))
     }
 
     /// The table in this field, to be read as a section of its own.
-    pub(super) fn table(&self, keys: &[&str]) -> Result<Section<'s>, PlanError> {
+    pub(crate) fn table(&self, keys: &[&str]) -> Result<Section<'s>, PlanError> {
         let section = self.section(self.name())?;
         section.check(keys)?;
         Ok(section)

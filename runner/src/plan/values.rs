@@ -12,7 +12,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 
 impl Field<'_> {
     /// A duration such as `"30s"` in milliseconds, at least `least_ms`.
-    pub(super) fn duration_ms(&self, least_ms: u64) -> Result<u64, PlanError> {
+    pub(crate) fn duration_ms(&self, least_ms: u64) -> Result<u64, PlanError> {
         let example = "write a number with its unit: \"500ms\", \"30s\", \"2m\"";
         let DeValue::String(text) = self.value else {
             return Err(self.wrong_type("a duration in quotes").hint(example));
@@ -21,7 +21,7 @@ impl Field<'_> {
     }
 
     /// A share such as `"5%"` as a fraction.
-    pub(super) fn percent(&self) -> Result<f64, PlanError> {
+    pub(crate) fn percent(&self) -> Result<f64, PlanError> {
         let text = self.string().map_err(|error| error.hint("write a percentage in quotes, for example \"5%\""))?;
         number_with("%", text).filter(|value| *value <= 100.0).map(|value| value / 100.0).ok_or_else(|| {
             self.error(format!("must be a percentage from 0 to 100, not {text:?}")).hint("for example \"5%\"")
@@ -29,7 +29,7 @@ impl Field<'_> {
     }
 
     /// A difference of shares such as `"0.1pp"` (percentage points) as a fraction.
-    pub(super) fn points(&self) -> Result<f64, PlanError> {
+    pub(crate) fn points(&self) -> Result<f64, PlanError> {
         let example = "write \"0.1pp\": an error rate is compared by its difference, in percentage points";
         let text = self.string().map_err(|error| error.hint(example))?;
         number_with("pp", text)

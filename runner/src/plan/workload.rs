@@ -1,6 +1,7 @@
 //! `[workload]`: what is sent, and what a right answer looks like.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use toml::de::DeValue;
 
 use super::section::{Field, Section};
 use super::source::PlanError;
+use super::trust::Trust;
 
 pub(super) const KEYS: [&str; 4] = ["body", "file", "expect_status", "expect"];
 /// A workload file larger than this is refused.
@@ -32,7 +34,7 @@ impl Read {
     }
 }
 
-pub(super) fn read(top: &Section, folder: &Path) -> Result<Read, PlanError> {
+pub(super) fn read(top: &Section, folder: &Path, trust: Trust<'_>) -> Result<Read, PlanError> {
     let section = top.sub("workload", &KEYS)?;
     let bodies = match (section.get("body"), section.get("file")) {
         (Some(_), Some(file)) => {
@@ -40,7 +42,7 @@ pub(super) fn read(top: &Section, folder: &Path) -> Result<Read, PlanError> {
             return Err(error.hint("keep one of them"));
         }
         (Some(body), None) => vec![inline(&body)?],
-        (None, Some(file)) => lines(&file, folder)?,
+        (None, Some(file)) => lines(&file, folder, trust)?,
         (None, None) => vec![Vec::new()],
     };
     let status = section.get("expect_status").map_or(Ok(200), |field| field.whole(100..=599))?;
@@ -70,22 +72,13 @@ fn inline(field: &Field) -> Result<Vec<u8>, PlanError> {
 }
 
 /// A file of JSON bodies, one a line, beside the plan.
-fn lines(field: &Field, folder: &Path) -> Result<Vec<Vec<u8>>, PlanError> {
+fn lines(field: &Field, folder: &Path, trust: Trust<'_>) -> Result<Vec<Vec<u8>>, PlanError> {
     let name = field.string()?;
     let broken = |why: String| field.error(format!("names {name:?}: {why}"));
-    // Both resolved, so that neither `..` nor a link leads out of the plan's folder.
-    let root = folder.canonicalize().map_err(|error| broken(error.to_string()))?;
-    let path = root.join(name).canonicalize().map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => broken(format!("there is no such file in {}", folder.display())),
-        _ => broken(error.to_string()),
-    })?;
-    if !path.starts_with(&root) {
-        return Err(broken("it lies outside the plan's folder".to_owned()).hint("copy it beside the plan"));
-    }
-    let file = std::fs::File::open(&path).map_err(|error| broken(error.to_string()))?;
-    if !file.metadata().is_ok_and(|data| data.is_file()) {
-        return Err(broken("it is no file".to_owned()));
-    }
+    let file = match trust {
+        Trust::Own => beside(field, folder)?,
+        Trust::Listed(folder, _) => folder.file(name).map_err(broken)?,
+    };
     let mut text = Vec::new();
     file.take(MAX_FILE + 1).read_to_end(&mut text).map_err(|error| broken(error.to_string()))?;
     if text.len() as u64 > MAX_FILE {
@@ -108,6 +101,26 @@ fn lines(field: &Field, folder: &Path) -> Result<Vec<Vec<u8>>, PlanError> {
         n if n > MAX_BODIES => Err(broken(format!("it holds {n} bodies; at most {MAX_BODIES} are taken"))),
         _ => Ok(bodies),
     }
+}
+
+/// The file that a person's own plan names.
+fn beside(field: &Field, folder: &Path) -> Result<File, PlanError> {
+    let name = field.string()?;
+    let broken = |why: String| field.error(format!("names {name:?}: {why}"));
+    // Both resolved, so that neither `..` nor a link leads out of the plan's folder.
+    let root = folder.canonicalize().map_err(|error| broken(error.to_string()))?;
+    let path = root.join(name).canonicalize().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => broken(format!("there is no such file in {}", folder.display())),
+        _ => broken(error.to_string()),
+    })?;
+    if !path.starts_with(&root) {
+        return Err(broken("it lies outside the plan's folder".to_owned()).hint("copy it beside the plan"));
+    }
+    let file = File::open(&path).map_err(|error| broken(error.to_string()))?;
+    if !file.metadata().is_ok_and(|data| data.is_file()) {
+        return Err(broken("it is no file".to_owned()));
+    }
+    Ok(file)
 }
 
 /// serde_json counts lines from the text it was given, which is always one line here.
