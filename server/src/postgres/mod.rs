@@ -2,20 +2,24 @@
 //!
 //! One owner per directory, by file lock. It listens on a free loopback port and on a socket in a private directory;
 //! the password is random and stays in the directory. On Linux with `setpriv` the kernel ends Postgres when its owner
-//! dies, even by SIGKILL. Elsewhere an orphan runs on until the next start on the same directory, which ends it first.
+//! dies, even by SIGKILL; the other way round, a Postgres that dies is started again. Elsewhere an orphan runs on until the next start on the same directory, which ends it first.
 //! Everything here blocks: call it from a thread that may.
 
 mod account;
 mod binaries;
 mod directory;
 mod process;
+mod running;
 pub mod scratch;
+mod supervisor;
 
 pub use directory::make_dir;
+pub use running::running;
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::{ExposeSecret as _, SecretString};
@@ -23,7 +27,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use account::Account;
 use binaries::Binaries;
 use directory::Directory;
-use process::{Failed, Postmaster};
+use process::Failed;
+use supervisor::{Recipe, Supervisor};
 
 /// Why there is no database.
 #[derive(Debug, thiserror::Error)]
@@ -74,13 +79,12 @@ pub struct Options {
     pub durable: bool,
 }
 
-/// A running Postgres. Dropping it stops it.
+/// A running Postgres. One that ends by itself is started again, at the same address. Dropping it stops it.
 #[derive(Debug)]
 pub struct Cluster {
-    // Stopped before the directory's lock is let go.
-    postmaster: Postmaster,
-    directory: Directory,
-    port: u16,
+    // Ends before the directory's lock, in the recipe, is let go.
+    supervisor: Supervisor,
+    recipe: Arc<Recipe>,
     password: SecretString,
 }
 
@@ -94,40 +98,74 @@ impl Cluster {
     pub fn start(options: &Options) -> Result<Self, PostgresError> {
         let account = Account::find()?;
         let directory = Directory::claim(&options.dir, &account)?;
-        let (postmaster, port, password) = run(&directory, &account, options.durable)?;
-        Ok(Self { postmaster, directory, port, password })
+        let (binaries, password) = prepare(&directory, &account, options.durable)?;
+        Self::run(binaries, account, directory, password, options.durable).map_err(|(error, _)| error)
     }
 
     /// The same for data that nobody misses: what does not start is removed and made anew, once.
     fn start_over(options: &Options) -> Result<Self, PostgresError> {
         let account = Account::find()?;
         let directory = Directory::claim(&options.dir, &account)?;
-        let running = run(&directory, &account, options.durable).or_else(|error| {
-            tracing::warn!(%error, dir = %directory.path().display(), "made anew");
-            directory.wipe()?;
-            run(&directory, &account, options.durable)
-        });
-        let (postmaster, port, password) = running?;
-        Ok(Self { postmaster, directory, port, password })
+        let tried = match prepare(&directory, &account, options.durable) {
+            Ok((binaries, password)) => Self::run(binaries, account.clone(), directory, password, options.durable),
+            Err(error) => Err((error, Some(directory))),
+        };
+        let (error, directory) = match tried {
+            Ok(cluster) => return Ok(cluster),
+            Err((error, Some(directory))) => (error, directory),
+            Err((error, None)) => return Err(error),
+        };
+        tracing::warn!(%error, dir = %directory.path().display(), "made anew");
+        directory.wipe()?;
+        let (binaries, password) = prepare(&directory, &account, options.durable)?;
+        Self::run(binaries, account, directory, password, options.durable).map_err(|(error, _)| error)
+    }
+
+    /// Starts it on a free port. What failed gives the directory back.
+    fn run(
+        binaries: Binaries,
+        account: Account,
+        directory: Directory,
+        password: SecretString,
+        durable: bool,
+    ) -> Result<Self, (PostgresError, Option<Directory>)> {
+        let mut recipe = Recipe { binaries, account, directory, port: 0, durable };
+        for _ in 0..PORT_TRIES {
+            recipe.port = match free_port() {
+                Ok(port) => port,
+                Err(error) => return Err((error, Some(recipe.directory))),
+            };
+            match recipe.start(&|| false) {
+                Ok(postmaster) => {
+                    let recipe = Arc::new(recipe);
+                    let supervisor = Supervisor::watch(postmaster, Arc::clone(&recipe)).map_err(|e| (e, None))?;
+                    return Ok(Self { supervisor, recipe, password });
+                }
+                Err(Failed::PortTaken) => {}
+                Err(Failed::Other(error)) => return Err((error, Some(recipe.directory))),
+            }
+        }
+        let error = PostgresError::Command { what: "postgres", why: "no free port".to_owned() };
+        Err((error, Some(recipe.directory)))
     }
 
     /// The address of one of its databases.
     pub fn url(&self, database: &str) -> SecretString {
-        format!("postgres://{USER}:{}@127.0.0.1:{}/{database}", self.password.expose_secret(), self.port).into()
+        format!("postgres://{USER}:{}@127.0.0.1:{}/{database}", self.password.expose_secret(), self.recipe.port).into()
     }
 
     pub fn dir(&self) -> &Path {
-        self.directory.path()
+        self.recipe.directory.path()
     }
 
-    /// Process id of the postmaster; `None` once it has ended.
+    /// Process id of the postmaster; `None` while there is none.
     pub fn pid(&self) -> Option<u32> {
-        self.postmaster.pid()
+        self.supervisor.pid()
     }
 
     /// Ends it: sessions are cut and the data are written out (a "fast" shutdown). Also what dropping does.
     pub fn stop(&self) {
-        self.postmaster.stop(Duration::from_secs(10));
+        self.supervisor.stop(Duration::from_secs(10));
     }
 }
 
@@ -137,28 +175,11 @@ impl Drop for Cluster {
     }
 }
 
-/// Starts Postgres on a claimed directory: it, its port and its password.
-fn run(
-    directory: &Directory,
-    account: &Account,
-    durable: bool,
-) -> Result<(Postmaster, u16, SecretString), PostgresError> {
+/// What a claimed directory needs before a start: the binaries that fit, and at first use a new database.
+fn prepare(directory: &Directory, account: &Account, durable: bool) -> Result<(Binaries, SecretString), PostgresError> {
     let binaries = Binaries::find(directory.version()?.as_deref())?;
     let password = directory.prepare(&binaries, account, durable)?;
-    directory.end_orphan()?;
-    let mut tries = 0;
-    loop {
-        let port = free_port()?;
-        tries += 1;
-        match Postmaster::start(&binaries, account, directory, port, durable) {
-            Ok(postmaster) => return Ok((postmaster, port, password)),
-            Err(Failed::PortTaken) if tries < PORT_TRIES => {}
-            Err(Failed::PortTaken) => {
-                return Err(PostgresError::Command { what: "postgres", why: "no free port".to_owned() });
-            }
-            Err(Failed::Other(error)) => return Err(error),
-        }
-    }
+    Ok((binaries, password))
 }
 
 fn free_port() -> Result<u16, PostgresError> {

@@ -56,6 +56,7 @@ impl Postmaster {
         directory: &Directory,
         port: u16,
         durable: bool,
+        given_up: &dyn Fn() -> bool,
     ) -> Result<Self, Failed> {
         let failed = |why: String| Failed::Other(PostgresError::Command { what: "postgres", why });
         let mut log = directory.log().map_err(Failed::Other)?;
@@ -83,6 +84,9 @@ impl Postmaster {
             if Instant::now() > deadline {
                 return Err(failed(format!("not ready after {READY_WITHIN:?}")));
             }
+            if given_up() {
+                return Err(failed("told to stop while it started".to_owned()));
+            }
             thread::sleep(POLL);
         }
         Ok(postmaster)
@@ -90,6 +94,12 @@ impl Postmaster {
 
     pub(super) fn pid(&self) -> Option<u32> {
         self.life.lock().pid.map(|pid| pid.as_raw_nonzero().get().unsigned_abs())
+    }
+
+    /// Returns when it has ended.
+    pub(super) fn wait(&self) {
+        let ended = self.life.ended.wait_while(self.life.lock(), |state| state.pid.is_some());
+        drop(ended.unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Asks it to end, then more firmly; returns when it has ended, at the latest after about twice `patience`.
@@ -145,7 +155,10 @@ impl Life {
         state.pid = None;
         let status = child.wait();
         if !state.stopping {
-            tracing::error!(?status, "Postgres has ended by itself; its log is in the data directory");
+            tracing::error!(
+                ?status,
+                "Postgres has ended by itself and is started again; its log is in the data directory"
+            );
         }
         self.ended.notify_all();
     }

@@ -49,14 +49,28 @@ pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
-        if matches!(error, sqlx::Error::PoolTimedOut | sqlx::Error::Io(_) | sqlx::Error::PoolClosed) {
-            return Self::Unavailable(error);
+        let code = error.as_database_error().and_then(|e| e.code());
+        match &error {
+            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) | sqlx::Error::Tls(_) => {
+                Self::Unavailable(error)
+            }
+            // A connection that breaks off in the middle of a message.
+            sqlx::Error::Protocol(_) => Self::Unavailable(error),
+            _ if code.as_deref().is_some_and(is_away) => Self::Unavailable(error),
+            // untranslatable_character (jsonb) and character_not_in_repertoire (text)
+            _ if matches!(code.as_deref(), Some("22P05" | "22021")) => Self::NulInText,
+            _ => Self::Database(error),
         }
-        // untranslatable_character (jsonb) and character_not_in_repertoire (text)
-        let nul =
-            error.as_database_error().and_then(|e| e.code()).is_some_and(|code| code == "22P05" || code == "22021");
-        if nul { Self::NulInText } else { Self::Database(error) }
     }
+}
+
+/// Whether an SQLSTATE says that the database cannot work at the moment, and may again: connection exceptions,
+/// insufficient resources (also a full disk), shutdown, crash and recovery, a standby, a lock or a statement that took
+/// too long, a deadlock.
+fn is_away(code: &str) -> bool {
+    let classes = ["08", "53", "58"];
+    classes.iter().any(|class| code.starts_with(class))
+        || matches!(code, "57P01" | "57P02" | "57P03" | "57014" | "55P03" | "25006" | "40001" | "40P01")
 }
 
 fn corrupt(what: &'static str) -> impl Fn(String) -> StoreError {

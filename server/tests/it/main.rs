@@ -8,6 +8,7 @@ mod openapi;
 mod own_database;
 mod program;
 mod reading;
+mod recovery;
 mod token;
 mod upload;
 mod webhooks;
