@@ -5,10 +5,11 @@ use plimsoll_domain::testbed::Testbed;
 use url::{Host, Url};
 
 use crate::plan::Names;
+use crate::telemetry::gpu::Gpus;
 
-/// Where the service at `url` runs. The finding says so when nothing is known.
+/// Where the service at `url` runs. The finding says so when nothing is known, or not what its GPUs are.
 pub fn testbed(url: &Url, names: &Names) -> (Testbed, Option<Finding>) {
-    let mut testbed = if is_here(url) { this_host() } else { Testbed::default() };
+    let (mut testbed, silent) = if is_here(url) { this_host() } else { (Testbed::default(), None) };
     testbed.name.clone_from(&names.name);
     testbed.labels.clone_from(&names.labels);
     let unknown = (testbed == Testbed::default()).then(|| {
@@ -16,7 +17,7 @@ pub fn testbed(url: &Url, names: &Names) -> (Testbed, Option<Finding>) {
             "Name it with --testbed or [testbed] in the plan; runs on hosts without a name all count as one testbed.",
         )
     });
-    (testbed, unknown)
+    (testbed, unknown.or(silent))
 }
 
 /// Whether the service runs on this host.
@@ -33,7 +34,19 @@ pub fn is_here(url: &Url) -> bool {
     }
 }
 
-fn this_host() -> Testbed {
+fn this_host() -> (Testbed, Option<Finding>) {
+    let (gpu, silent) = match Gpus::open(&[]) {
+        Ok(gpus) => (gpus.and_then(|gpus| gpus.facts()), None),
+        Err(error) => {
+            let finding =
+                Finding::notice("gpu_unknown", format!("The testbed is described without its GPUs: {error}."));
+            (None, Some(finding.with_advice("Run nvidia-smi on this host: it says what is wrong with the driver.")))
+        }
+    };
+    (Testbed { gpu, ..without_gpu() }, silent)
+}
+
+fn without_gpu() -> Testbed {
     use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
     let wanted =
         RefreshKind::nothing().with_cpu(CpuRefreshKind::nothing()).with_memory(MemoryRefreshKind::nothing().with_ram());

@@ -1,13 +1,22 @@
 //! Reports on disk: whole or not at all, and before anything is sent.
 
+mod file;
+mod partial;
+mod place;
+mod space;
+
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use plimsoll_domain::report::{MAX_BYTES, Report, Status};
 
 use crate::exit::{Exit, Failure};
+
+pub(crate) use file::{replace, sync_folder};
+pub use partial::Partial;
+pub use space::{Space, space};
 
 /// Where a run's report goes unless a flag says otherwise: `plimsoll/2025-11-25T14-06-08Z-8d1e07b/report.json` below
 /// `root`. The folder is made, so that runs started in the same second do not share one.
@@ -35,7 +44,7 @@ fn folder_name(started_at: Timestamp, revision: Option<&str>) -> String {
     format!("{time}-{name}")
 }
 
-/// Fails before a long run rather than after it: makes the folder and tries to write in it.
+/// Fails before a long run rather than after it: makes the folder, looks for room and tries to write in it.
 pub fn prepare(path: &Path) -> Result<(), Failure> {
     let failed = |error: io::Error| {
         Failure::usage(format!("cannot write the report to {}: {error}", path.display()))
@@ -49,31 +58,55 @@ pub fn prepare(path: &Path) -> Result<(), Failure> {
         return Err(failed(io::Error::other("it is no ordinary file")));
     }
     let path = &target(path);
-    let folder = folder(path);
+    let folder = file::folder(path);
     fs::create_dir_all(folder).map_err(failed)?;
-    let probe = beside(path);
+    space(folder)?;
+    let probe = file::beside(path);
     File::create(&probe).map_err(failed)?;
     fs::remove_file(&probe).map_err(failed)
+}
+
+/// A report's place on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Saved {
+    pub path: PathBuf,
+    /// Why it is not where it was to be.
+    pub elsewhere: Option<String>,
+}
+
+/// Writes the report to `path`, or, when that cannot be done any more, to another folder: what a run measured is not
+/// lost to a disk that filled up meanwhile.
+pub fn save(path: &Path, report: &Report) -> Result<Saved, Failure> {
+    save_or(path, report, &place::others())
+}
+
+fn save_or(path: &Path, report: &Report, others: &[PathBuf]) -> Result<Saved, Failure> {
+    let (place, error) = match put(path, report) {
+        Ok(path) => return Ok(Saved { path, elsewhere: None }),
+        Err(failed) => failed,
+    };
+    let why = format!("The report could not be written to {}: {error}.", place.display());
+    let name = format!("plimsoll-{}.json", report.run_id);
+    let written = others.iter().find_map(|folder| put(&folder.join(&name), report).ok());
+    match written {
+        Some(path) => Ok(Saved { elsewhere: Some(format!("{why} It is kept at {}.", path.display())), path }),
+        None => Err(Failure::internal(format!("cannot write {}: {error}, nor to another folder", place.display()))),
+    }
 }
 
 /// Writes the report so that a reader, or a crash, sees the old file or the new one and nothing between. A run that did
 /// not come to its end does not replace an earlier report: it goes beside it. Returns where the report is.
 pub fn write(path: &Path, report: &Report) -> Result<PathBuf, Failure> {
+    put(path, report).map_err(|(place, error)| Failure::internal(format!("cannot write {}: {error}", place.display())))
+}
+
+fn put(path: &Path, report: &Report) -> Result<PathBuf, (PathBuf, io::Error)> {
     let place = target(path);
     let place = if report.status != Status::Complete && place.exists() { aside(&place, report) } else { place };
-    let failed = |error: io::Error| Failure::internal(format!("cannot write {}: {error}", place.display()));
-    let path = place.as_path();
-    let folder = folder(path);
-    fs::create_dir_all(folder).map_err(failed)?;
-    let temporary = beside(path);
-    let mut file = File::create(&temporary).map_err(failed)?;
-    file.write_all(report.to_json().as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
-    fs::rename(&temporary, path).map_err(failed)?;
-    // The rename itself lasts once the folder is synced; where folders cannot be opened there is nothing to do.
-    if let Ok(folder) = File::open(folder) {
-        let _ = folder.sync_all();
+    match replace(&place, report.to_json().as_bytes()) {
+        Ok(()) => Ok(place),
+        Err(error) => Err((place, error)),
     }
-    Ok(place)
 }
 
 /// Where a path leads: a link is written through, not replaced.
@@ -87,85 +120,38 @@ fn aside(path: &Path, report: &Report) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Reads a report that may come from anywhere.
+/// Reads a report that may come from anywhere, compressed or not.
 pub fn read(path: &Path) -> Result<Report, Failure> {
     let broken = |why: String| Failure::new("report", Exit::Usage, format!("{}: {why}", path.display()));
     let file = File::open(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => broken("there is no such file".to_owned()),
         _ => broken(error.to_string()),
     })?;
+    let too_large = || broken(format!("too large for a report: at most {} MiB are read", MAX_BYTES >> 20));
     if file.metadata().is_ok_and(|data| data.len() > MAX_BYTES as u64) {
-        return Err(broken(format!("too large for a report: at most {} MiB are read", MAX_BYTES >> 20)));
+        return Err(too_large());
     }
+    let bytes = bounded(file).map_err(|error| broken(error.to_string()))?;
+    let plain = if bytes.starts_with(&GZIP) {
+        bounded(flate2::read::GzDecoder::new(&bytes[..])).map_err(|error| broken(error.to_string()))?
+    } else {
+        bytes
+    };
+    if plain.len() > MAX_BYTES {
+        return Err(too_large());
+    }
+    Report::from_json(&plain).map_err(|error| broken(error.to_string()))
+}
+
+/// How every gzip stream begins.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Of what has no length of its own no more is read than a report may have, and one byte.
+fn bounded(source: impl io::Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    // Of what has no length of its own no more is read either.
-    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(|error| broken(error.to_string()))?;
-    Report::from_json(&bytes).map_err(|error| broken(error.to_string()))
-}
-
-fn folder(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// A name in the same folder, so that the rename stays on one file system.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    path.with_file_name(name)
+    source.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]
-mod tests {
-    use plimsoll_domain::synthetic::Synthetic;
-
-    use super::*;
-
-    #[test]
-    fn a_revision_s_name_cannot_leave_the_folder() {
-        let at = Timestamp::from_second(1_764_079_568).unwrap();
-        assert_eq!(folder_name(at, Some("feature/../../x y")), "2025-11-25T14-06-08Z-feature_.._.._x_y");
-        assert_eq!(folder_name(at, None), "2025-11-25T14-06-08Z-run");
-    }
-
-    #[test]
-    fn runs_of_the_same_second_have_folders_of_their_own() {
-        let root = tempfile::tempdir().unwrap();
-        let at = Timestamp::from_second(1_764_079_568).unwrap();
-        let first = claim(root.path(), at, Some("v1")).unwrap();
-        let second = claim(root.path(), at, Some("v1")).unwrap();
-        assert!(first.ends_with("plimsoll/2025-11-25T14-06-08Z-v1/report.json"), "{first:?}");
-        assert!(second.ends_with("plimsoll/2025-11-25T14-06-08Z-v1-2/report.json"), "{second:?}");
-    }
-
-    #[test]
-    fn a_place_that_cannot_be_written_is_found_before_the_run() {
-        let root = tempfile::tempdir().unwrap();
-        std::fs::write(root.path().join("file"), "").unwrap();
-        for path in ["file/report.json", "."] {
-            assert_eq!(prepare(&root.path().join(path)).unwrap_err().exit, Exit::Usage, "{path}");
-        }
-        let pipe = root.path().join("pipe");
-        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
-        assert_eq!(prepare(&pipe).unwrap_err().exit, Exit::Usage);
-        let good = root.path().join("new/report.json");
-        prepare(&good).unwrap();
-        assert_eq!(std::fs::read_dir(root.path().join("new")).unwrap().count(), 0, "the probe is gone");
-    }
-
-    #[test]
-    fn an_unfinished_run_leaves_an_earlier_report_alone_and_links_are_written_through() {
-        let root = tempfile::tempdir().unwrap();
-        let (file, link) = (root.path().join("keep.json"), root.path().join("link.json"));
-        let whole = Synthetic::default().report();
-        assert_eq!(write(&file, &whole).unwrap(), file);
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        let mut cut = whole.clone();
-        cut.status = Status::Interrupted;
-        let beside = write(&link, &cut).unwrap();
-        assert_ne!(beside, file);
-        assert_eq!(read(&file).unwrap().status, Status::Complete);
-        assert_eq!(read(&beside).unwrap().status, Status::Interrupted);
-        write(&link, &whole).unwrap();
-        assert!(link.is_symlink(), "the link is still one");
-    }
-}
+mod tests;
