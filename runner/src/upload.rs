@@ -198,11 +198,18 @@ impl Server {
 
     /// Sends once: the body of an answer that says yes.
     pub(crate) async fn once(&self, request: RequestBuilder) -> Result<Vec<u8>, Tried> {
+        self.once_within(request, MAX_ANSWER).await
+    }
+
+    /// The same for an answer of at most so many bytes.
+    pub(crate) async fn once_within(&self, request: RequestBuilder, most: usize) -> Result<Vec<u8>, Tried> {
         let response = request.send().await.map_err(|error| Tried::unreachable(answer::causes(&error)))?;
         match response.status().is_success() {
             // One that breaks off is asked for again: what was sent is known by its run id.
-            true => Ok(answer::body(response).await?),
+            true => Ok(answer::body(response, most).await?),
             false => Err(answer::refusal(response).await),
         }
     }
 }
+
+const MAX_ANSWER: usize = 16 << 20;

@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use super::{ServerError, Tried};
 
-const MAX_ANSWER: usize = 16 << 20;
+/// The longest answer that says no.
+const MAX_REFUSAL: usize = 64 << 10;
 
 /// What an answer that is no success says.
 pub(super) async fn refusal(response: Response) -> Tried {
@@ -18,7 +19,7 @@ pub(super) async fn refusal(response: Response) -> Tried {
         return ServerError::Refused { status: status.as_u16(), message, problem: false }.into();
     }
     let asked = retry_after(&response);
-    let body = body(response).await.unwrap_or_default();
+    let body = body(response, MAX_REFUSAL).await.unwrap_or_default();
     let (message, problem) = said(status, &body);
     let error = match comes_back(status) {
         true => ServerError::Unreachable(message),
@@ -57,12 +58,13 @@ pub(crate) fn one_line(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(500).collect()
 }
 
-pub(super) async fn body(mut response: Response) -> Result<Vec<u8>, ServerError> {
+/// The body of an answer of at most `most` bytes.
+pub(super) async fn body(mut response: Response, most: usize) -> Result<Vec<u8>, ServerError> {
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| ServerError::Unreachable(causes(&error)))? {
         bytes.extend_from_slice(&chunk);
-        if bytes.len() > MAX_ANSWER {
-            return Err(ServerError::Strange(format!("an answer of more than {MAX_ANSWER} bytes")));
+        if bytes.len() > most {
+            return Err(ServerError::Strange(format!("an answer of more than {most} bytes")));
         }
     }
     Ok(bytes)
