@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::access::MIN_TOKEN;
+use crate::github;
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -21,6 +22,8 @@ pub struct Config {
     pub public_url: Option<String>,
     /// Whether webhooks may lead to addresses that are not public.
     pub allow_private_webhooks: bool,
+    /// For sign-in by GitHub.
+    pub github: Option<github::App>,
     /// False makes the embedded Postgres fast and forgetful.
     pub durable: bool,
 }
@@ -31,6 +34,17 @@ pub enum ConfigError {
     ShortToken,
     #[error("the public URL {0:?} does not start with http:// or https://")]
     PublicUrl(String),
+    #[error(
+        "sign-in by GitHub needs both: PLIMSOLL_GITHUB_CLIENT_ID, and PLIMSOLL_GITHUB_CLIENT_SECRET or \
+         PLIMSOLL_GITHUB_CLIENT_SECRET_FILE; {0} is missing"
+    )]
+    HalfGitHub(&'static str),
+    #[error("PLIMSOLL_GITHUB_CLIENT_SECRET and PLIMSOLL_GITHUB_CLIENT_SECRET_FILE are both set: set one of them")]
+    TwoGitHubSecrets,
+    #[error("PLIMSOLL_GITHUB_CLIENT_SECRET_FILE: {path}: {why}")]
+    GitHubSecretFile { path: PathBuf, why: String },
+    #[error("{name} is {url:?}, which does not start with http:// or https://")]
+    GitHubUrl { name: &'static str, url: String },
     #[error("no home directory is known: name a data directory with --data-dir")]
     NoDataDir,
 }
@@ -45,6 +59,7 @@ impl Config {
             tokens: Vec::new(),
             public_url: None,
             allow_private_webhooks: false,
+            github: None,
             durable: true,
         }
     }
@@ -62,6 +77,57 @@ impl Config {
     }
 }
 
+/// What is said about sign-in by GitHub; an empty value is an unset one.
+#[derive(Debug, Clone)]
+pub struct GitHub {
+    pub client_id: Option<String>,
+    pub client_secret: Option<SecretString>,
+    /// A file with the secret in it.
+    pub client_secret_file: Option<PathBuf>,
+    pub url: String,
+    pub api_url: String,
+}
+
+impl GitHub {
+    /// The app, if one is configured. Half of one is refused.
+    pub fn app(self) -> Result<Option<github::App>, ConfigError> {
+        let client_id = self.client_id.filter(|id| !id.is_empty());
+        let given = self.client_secret.filter(|secret| !secret.expose_secret().is_empty());
+        let file = self.client_secret_file.filter(|path| !path.as_os_str().is_empty());
+        let secret = match (given, file) {
+            (Some(_), Some(_)) => return Err(ConfigError::TwoGitHubSecrets),
+            (None, Some(path)) => Some(secret_in(path)?),
+            (given, None) => given,
+        };
+        let (client_id, client_secret) = match (client_id, secret) {
+            (None, None) => return Ok(None),
+            (Some(_), None) => return Err(ConfigError::HalfGitHub("the secret")),
+            (None, Some(_)) => return Err(ConfigError::HalfGitHub("the id")),
+            (Some(id), Some(secret)) => (id, secret),
+        };
+        let url = address("PLIMSOLL_GITHUB_URL", &self.url)?;
+        let api_url = address("PLIMSOLL_GITHUB_API_URL", &self.api_url)?;
+        Ok(Some(github::App { client_id, client_secret, url, api_url, within: github::App::WITHIN }))
+    }
+}
+
+fn secret_in(path: PathBuf) -> Result<SecretString, ConfigError> {
+    let wrong = |path, why: String| ConfigError::GitHubSecretFile { path, why };
+    match std::fs::read_to_string(&path) {
+        Ok(text) if text.trim().is_empty() => Err(wrong(path, "it is empty".to_owned())),
+        Ok(text) => Ok(SecretString::from(text.trim())),
+        Err(error) => Err(wrong(path, error.to_string())),
+    }
+}
+
+/// Without a final slash.
+fn address(name: &'static str, url: &str) -> Result<String, ConfigError> {
+    if url.starts_with("http://") || url.starts_with("https://") {
+        return Ok(url.trim_end_matches('/').to_owned());
+    }
+    Err(ConfigError::GitHubUrl { name, url: url.to_owned() })
+}
+
 /// The platform's folder for our data: `/var/lib/plimsoll` as root, else the user's.
 pub fn default_data_dir() -> Option<PathBuf> {
     if rustix::process::geteuid().is_root() {
@@ -74,4 +140,48 @@ pub fn default_data_dir() -> Option<PathBuf> {
     }
     let data = set("XDG_DATA_HOME").filter(|dir| dir.is_absolute()).or_else(|| Some(home?.join(".local/share")))?;
     Some(data.join("plimsoll"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn github(id: &str, secret: &str, file: Option<&std::path::Path>) -> GitHub {
+        GitHub {
+            client_id: Some(id.to_owned()),
+            client_secret: Some(secret.into()),
+            client_secret_file: file.map(PathBuf::from),
+            url: "https://github.example/".to_owned(),
+            api_url: "https://api.github.example".to_owned(),
+        }
+    }
+
+    #[test]
+    fn half_a_github_app_is_refused_and_both_halves_are_named() {
+        for half in [github("id", "", None), github("", "secret", None)] {
+            let refused = half.app().unwrap_err().to_string();
+            assert!(refused.contains("PLIMSOLL_GITHUB_CLIENT_ID"), "{refused}");
+            assert!(refused.contains("PLIMSOLL_GITHUB_CLIENT_SECRET"), "{refused}");
+        }
+        assert!(github("", "", None).app().unwrap().is_none());
+        let app = github("id", "secret", None).app().unwrap().unwrap();
+        assert_eq!((app.client_id.as_str(), app.url.as_str()), ("id", "https://github.example"));
+        let odd = GitHub { url: "github.example".to_owned(), ..github("id", "secret", None) };
+        assert!(odd.app().unwrap_err().to_string().contains("PLIMSOLL_GITHUB_URL"));
+    }
+
+    #[test]
+    fn the_secret_may_lie_in_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("secret");
+        std::fs::write(&file, "  from a file\n").unwrap();
+        let app = github("id", "", Some(&file)).app().unwrap().unwrap();
+        assert_eq!(app.client_secret.expose_secret(), "from a file");
+        assert_eq!(github("id", "too", Some(&file)).app().unwrap_err(), ConfigError::TwoGitHubSecrets);
+        std::fs::write(&file, "\n").unwrap();
+        for wrong in [file.as_path(), folder.path()] {
+            let refused = github("id", "", Some(wrong)).app().unwrap_err();
+            assert!(matches!(refused, ConfigError::GitHubSecretFile { .. }), "{refused}");
+        }
+    }
 }

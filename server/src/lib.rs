@@ -5,6 +5,7 @@ pub mod api;
 pub mod charts;
 pub mod config;
 pub mod error;
+pub mod github;
 pub mod outgoing;
 pub mod postgres;
 pub mod router;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use plimsoll_server::config::{Config, ConfigError, default_data_dir};
+use plimsoll_server::config::{self, Config, ConfigError, default_data_dir};
 use plimsoll_server::serve::{ServeError, Server, serve};
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::signal::unix::{SignalKind, signal};
@@ -47,6 +47,39 @@ struct Serve {
     /// Let webhooks lead to addresses that are not public: loopback, private networks.
     #[arg(long, env = "PLIMSOLL_ALLOW_PRIVATE_WEBHOOKS")]
     allow_private_webhooks: bool,
+    #[command(flatten)]
+    github: GitHub,
+}
+
+/// An OAuth app of GitHub's, by which members sign in.
+#[derive(Debug, clap::Args)]
+struct GitHub {
+    /// The OAuth app for sign-in by GitHub; its secret comes by PLIMSOLL_GITHUB_CLIENT_SECRET or a file.
+    #[arg(long, value_name = "ID", env = "PLIMSOLL_GITHUB_CLIENT_ID")]
+    github_client_id: Option<String>,
+    #[arg(long, value_name = "SECRET", env = "PLIMSOLL_GITHUB_CLIENT_SECRET", hide = true, hide_env_values = true)]
+    github_client_secret: Option<SecretString>,
+    /// File with the OAuth app's secret.
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_GITHUB_CLIENT_SECRET_FILE")]
+    github_client_secret_file: Option<PathBuf>,
+    /// Where GitHub's pages are.
+    #[arg(long, value_name = "URL", env = "PLIMSOLL_GITHUB_URL", default_value = "https://github.com")]
+    github_url: String,
+    /// Where GitHub's API is.
+    #[arg(long, value_name = "URL", env = "PLIMSOLL_GITHUB_API_URL", default_value = "https://api.github.com")]
+    github_api_url: String,
+}
+
+impl From<GitHub> for config::GitHub {
+    fn from(args: GitHub) -> Self {
+        Self {
+            client_id: args.github_client_id,
+            client_secret: args.github_client_secret,
+            client_secret_file: args.github_client_secret_file,
+            url: args.github_url,
+            api_url: args.github_api_url,
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -77,6 +110,7 @@ fn run(args: Serve) -> Result<(), Box<dyn std::error::Error>> {
         tokens: args.tokens.into_iter().filter(is_set).collect(),
         public_url: args.public_url,
         allow_private_webhooks: args.allow_private_webhooks,
+        github: config::GitHub::from(args.github).app()?,
         durable: true,
     };
     let runtime = tokio::runtime::Runtime::new()?;

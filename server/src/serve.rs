@@ -79,7 +79,12 @@ impl Server {
         let address = listener.local_addr().map_err(failed)?;
         let public_url = config.public_url.map(|url| url.trim_end_matches('/').to_owned());
         let tokens = Tokens::new(&config.tokens);
-        let settings = Settings { tokens, public_url, allow_private_webhooks: config.allow_private_webhooks };
+        let settings = Settings {
+            tokens,
+            public_url,
+            allow_private_webhooks: config.allow_private_webhooks,
+            github: config.github,
+        };
         let state = AppState::new(pool.clone(), settings);
         let app = router(state.clone());
         let (end, ended) = oneshot::channel::<()>();

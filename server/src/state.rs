@@ -6,6 +6,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::access::Tokens;
 use crate::error::AppError;
+use crate::github;
 use crate::outgoing::Outgoing;
 use crate::store::Pool;
 
@@ -31,6 +32,8 @@ pub struct Settings {
     pub public_url: Option<String>,
     /// Whether webhooks may lead to addresses that are not public.
     pub allow_private_webhooks: bool,
+    /// For sign-in by GitHub.
+    pub github: Option<github::App>,
 }
 
 /// Uploads held in memory at the same time, from their body of up to 64 MiB until they are stored.
@@ -59,6 +62,10 @@ impl AppState {
 
     pub(crate) fn outgoing(&self) -> &Outgoing {
         &self.0.outgoing
+    }
+
+    pub(crate) fn github(&self) -> Option<&github::App> {
+        self.0.settings.github.as_ref()
     }
 
     pub(crate) fn tokens(&self) -> &Tokens {

@@ -6,7 +6,7 @@ use axum::RequestExt as _;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use plimsoll_domain::ids::{ProjectSlug, RunId};
 
 use super::caller::{Caller, Grant, Scope, Who};
@@ -27,17 +27,28 @@ pub(super) async fn check(
     next: Next,
 ) -> Result<Response> {
     let caller = caller(&state, request.headers()).await?;
-    same_site(&state, &caller, &request)?;
+    let mut response = match admit(&state, &caller, need, &mut request).await {
+        Ok(()) => {
+            request.extensions_mut().insert(caller.clone());
+            next.run(request).await
+        }
+        Err(refusal) => refusal.into_response(),
+    };
+    // The page of a failure shows who is signed in.
+    response.extensions_mut().insert(caller);
+    Ok(response)
+}
+
+async fn admit(state: &AppState, caller: &Caller, need: Need, request: &mut Request) -> Result<()> {
+    same_site(state, caller, request)?;
     let names = request.extract_parts::<Path<HashMap<String, String>>>().await;
     let names = names.map(|Path(names)| names).map_err(|rejection| AppError::bad_request(rejection.body_text()))?;
-    allow(&state, &caller, need, &names).await?;
-    request.extensions_mut().insert(caller);
-    Ok(next.run(request).await)
+    allow(state, caller, need, &names).await
 }
 
 /// By the bearer token, else by the cookie, else nobody. A token that is given and not known is refused, also where none
 /// is needed; a cookie that has ended is as good as none, so that one can sign in again.
-async fn caller(state: &AppState, headers: &HeaderMap) -> Result<Caller> {
+pub(crate) async fn caller(state: &AppState, headers: &HeaderMap) -> Result<Caller> {
     let request_id = headers.get("x-request-id").and_then(|id| id.to_str().ok());
     let request_id = request_id.map(|id| id.chars().take(MAX_REQUEST_ID).collect());
     let base = Caller { request_id, ..Caller::anonymous() };

@@ -10,6 +10,7 @@ mod token;
 
 pub use caller::{Caller, Grant, Scope, Who};
 pub use file::{TokenFileError, ensure};
+pub(crate) use guard::caller;
 pub use guard::{on_project, on_run};
 pub use routes::{Need, Route, Routes};
 pub use token::{MIN_TOKEN, Tokens, hash, random};

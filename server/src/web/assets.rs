@@ -1,4 +1,4 @@
-//! The style sheet and the icons, compiled in. Their addresses carry a hash of their bytes, so that a browser may keep
+//! The style sheet, the script and the icons, compiled in. Their addresses carry a hash of their bytes, so that a browser may keep
 //! them for ever and still gets a new one at once.
 
 use std::sync::LazyLock;

@@ -16,9 +16,8 @@ use serde::Deserialize;
 
 use self::changes::Changes;
 use self::metrics::Group;
-use super::history::known;
 use super::view::{
-    Drawn, Here, Link, Look, Noticed, Page, Phrase, View, compare_href, minute, render, snapshot_href, word,
+    Drawn, Frame, Here, Link, Look, Noticed, Page, Phrase, View, compare_href, minute, render, snapshot_href, word,
 };
 use crate::charts::{Curve, Datum, IntervalAxis, Stairs, Tone, compared_stairs, distribution};
 use crate::error::{AppError, Result};
@@ -78,10 +77,11 @@ struct ComparePage {
 /// The form with two selects leads here; the address of a comparison is a path.
 pub(super) async fn redirect(
     State(state): State<AppState>,
+    frame: Frame,
     Path(project): Path<String>,
     Query(pair): Query<Pair>,
 ) -> Result<Response> {
-    let project = known(&state, &project).await?;
+    let (project, _) = frame.within(&state, &project).await?;
     let (baseline, candidate) =
         (one(&state, &project, &pair.baseline, None).await?, one(&state, &project, &pair.candidate, None).await?);
     Ok(Redirect::to(&compare_href(&project, baseline.run_id, candidate.run_id)).into_response())
@@ -89,10 +89,11 @@ pub(super) async fn redirect(
 
 pub(super) async fn page(
     State(state): State<AppState>,
+    frame: Frame,
     Path((project, pair)): Path<(String, String)>,
     Query(On { on }): Query<On>,
 ) -> Result<Response> {
-    let project = known(&state, &project).await?;
+    let (project, frame) = frame.within(&state, &project).await?;
     let Some((baseline, candidate)) = pair.split_once("...") else {
         return Err(AppError::not_found(format!("comparison {pair:?}: write BASELINE...CANDIDATE")));
     };
@@ -108,7 +109,7 @@ pub(super) async fn page(
     };
     let base = Run { report: verdict::report(&state, baseline.run_id).await?, row: baseline };
     let cand = Run { report: verdict::report(&state, candidate.run_id).await?, row: candidate };
-    let page = state.compute(move || ComparePage::new(&comparison, as_judged, &base, &cand)).await?;
+    let page = state.compute(move || ComparePage::new(frame, &comparison, as_judged, &base, &cand)).await?;
     Ok(render(&page))
 }
 
@@ -127,7 +128,7 @@ struct Run {
 }
 
 impl ComparePage {
-    fn new(comparison: &Comparison, as_judged: bool, base: &Run, cand: &Run) -> Self {
+    fn new(frame: Frame, comparison: &Comparison, as_judged: bool, base: &Run, cand: &Run) -> Self {
         let look = Look::of(comparison.verdict);
         let project = cand.row.project.clone();
         let (verdict, base_label, label) = (comparison.verdict, &base.row.label, &cand.row.label);
@@ -136,7 +137,7 @@ impl ComparePage {
         let title = format!("{} {}: {project} {label} against {base_label}", verdict.mark(), verdict.word());
         let findings: Vec<Noticed> = comparison.findings.iter().map(Noticed::of).collect();
         Self {
-            page: Page::new(title, look, Some(&project), Here::Compare),
+            page: Page::new(title, look, frame, Here::Compare),
             testbed: cand.row.testbed.label.clone(),
             measured_at: minute(cand.row.started_at),
             baseline: Some(named(&base.row)),

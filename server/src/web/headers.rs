@@ -1,12 +1,12 @@
-//! What a browser may do with a page: show it, with our own style sheet and images, and nothing else.
+//! What a browser may do with a page: show it, with our own style sheet, script and images, and nothing else.
 
 use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
-const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; \
-                      base-uri 'none'; frame-ancestors 'none'";
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
+                      img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 pub(super) async fn secure(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;

@@ -11,10 +11,11 @@ use plimsoll_domain::ids::{ProjectSlug, RunId};
 use serde::Deserialize;
 
 use super::view::{
-    Here, Link, Look, Page, Phrase, VerdictWord, day, judged_href, query_value, render, sentence, snapshot_href, word,
+    Frame, Here, Link, Look, Page, Phrase, VerdictWord, day, judged_href, query_value, render, sentence, snapshot_href,
+    word,
 };
 use crate::charts::{Chart, Datum, History, Release, Standing, Worse, history};
-use crate::error::{AppError, Result};
+use crate::error::Result;
 use crate::state::AppState;
 use crate::store;
 use crate::store::snapshots::{Filter, Series, SnapshotRow};
@@ -73,17 +74,22 @@ struct Row {
     verdict: VerdictWord,
 }
 
-pub(super) async fn redirect(State(state): State<AppState>, Path(project): Path<String>) -> Result<Response> {
-    let project = known(&state, &project).await?;
+pub(super) async fn redirect(
+    State(state): State<AppState>,
+    frame: Frame,
+    Path(project): Path<String>,
+) -> Result<Response> {
+    let (project, _) = frame.within(&state, &project).await?;
     Ok(Redirect::to(&format!("/{project}/history")).into_response())
 }
 
 pub(super) async fn page(
     State(state): State<AppState>,
+    frame: Frame,
     Path(project): Path<String>,
     Query(wanted): Query<Wanted>,
 ) -> Result<Response> {
-    let project = known(&state, &project).await?;
+    let (project, frame) = frame.within(&state, &project).await?;
     let series = store::snapshots::series(state.pool(), &project).await?;
     let asked = wanted.testbed.as_deref().filter(|testbed| !testbed.is_empty());
     let testbed = asked.map(ToOwned::to_owned).or_else(|| Some(series.first()?.testbed.fingerprint.to_string()));
@@ -92,21 +98,14 @@ pub(super) async fn page(
     let run_ids: Vec<RunId> = rows.iter().map(|row| row.run_id).collect();
     let judged: HashMap<RunId, Comparison> = store::pages::judged(state.pool(), &run_ids).await?.into_iter().collect();
     let older = wanted.before.is_some();
-    let page = state.compute(move || HistoryPage::new(project, &series, testbed, &rows, &judged, older)).await?;
+    let page = state.compute(move || HistoryPage::new(frame, project, &series, testbed, &rows, &judged, older)).await?;
     Ok(render(&page))
-}
-
-/// The project, if it exists.
-pub(super) async fn known(state: &AppState, name: &str) -> Result<ProjectSlug> {
-    let missing = || AppError::not_found(format!("project {name:?}"));
-    let slug: ProjectSlug = name.parse().map_err(|_| missing())?;
-    store::projects::get(state.pool(), &slug).await?.ok_or_else(missing)?;
-    Ok(slug)
 }
 
 impl HistoryPage {
     /// `rows` are those of one testbed, the newest first; `older` tells that newer ones were left out.
     fn new(
+        frame: Frame,
         project: ProjectSlug,
         series: &[Series],
         testbed: Option<String>,
@@ -123,7 +122,7 @@ impl HistoryPage {
         let chart = chart(rows, judged);
         let more = (rows.len() == PAGE as usize).then(|| rows.last()).flatten();
         Self {
-            page: Page::new(format!("{project}: history"), look, Some(&project), Here::History),
+            page: Page::new(format!("{project}: history"), look, frame, Here::History),
             word: newest.map(|row| word(row.verdict)),
             say: say(newest, older),
             facts: facts(newest, rows, judged),

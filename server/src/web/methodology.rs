@@ -6,7 +6,7 @@ use askama::Template;
 use axum::response::Response;
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-use super::view::{Drawn, Here, Look, Page, render};
+use super::view::{Drawn, Frame, Here, Look, Page, render};
 use crate::charts::escaped;
 
 const SOURCE: &str = include_str!("../../../docs/methodology.md");
@@ -20,8 +20,8 @@ struct Methodology {
     body: Drawn,
 }
 
-pub(super) async fn page() -> Response {
-    let page = Page::new("How verdicts are made", Look::Plain, None, Here::Methodology);
+pub(super) async fn page(frame: Frame) -> Response {
+    let page = Page::new("How verdicts are made", Look::Plain, frame, Here::Methodology);
     render(&Methodology { page, body: Drawn(BODY.clone()) })
 }
 

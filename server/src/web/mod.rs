@@ -6,11 +6,13 @@
 mod assets;
 mod compare;
 mod failure;
+mod frame;
 mod headers;
 mod history;
 mod markup;
 mod methodology;
 mod projects;
+mod sign_in;
 mod snapshot;
 mod view;
 
@@ -26,6 +28,11 @@ pub fn routes(state: &AppState) -> Routes {
     let read = Need::Project(Scope::Read);
     Routes::new(state)
         .get("/", Need::Filtered, projects::page)
+        .get("/sign-in", Need::Open, sign_in::page)
+        .post("/sign-in", Need::Open, sign_in::by_token)
+        .get("/sign-in/github", Need::Open, sign_in::github::begin)
+        .get("/sign-in/github/callback", Need::Open, sign_in::github::callback)
+        .post("/sign-out", Need::Open, sign_in::sign_out)
         .get("/methodology", Need::Open, methodology::page)
         .get("/assets/{name}", Need::Open, assets::serve)
         .get("/favicon.ico", Need::Open, assets::favicon)

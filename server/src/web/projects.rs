@@ -9,8 +9,8 @@ use plimsoll_domain::comparison::Verdict;
 use plimsoll_domain::format;
 use plimsoll_domain::ids::RunId;
 
-use super::view::{Drawn, Here, Look, Page, Phrase, VerdictWord, day, judged_href, render, snapshot_href, word};
-use crate::access::{Caller, Scope};
+use super::view::{Drawn, Frame, Here, Look, Page, Phrase, VerdictWord, day, judged_href, render, snapshot_href, word};
+use crate::access::Scope;
 use crate::charts::{Datum, spark};
 use crate::error::Result;
 use crate::state::AppState;
@@ -50,9 +50,9 @@ struct Newest {
     testbed: String,
 }
 
-pub(super) async fn page(State(state): State<AppState>, caller: Caller) -> Result<Response> {
+pub(super) async fn page(State(state): State<AppState>, frame: Frame) -> Result<Response> {
     let mut overviews = projects::list(state.pool()).await?;
-    overviews.retain(|overview| overview.public || caller.may(Scope::Read, &overview.slug));
+    overviews.retain(|overview| overview.public || frame.caller.may(Scope::Read, &overview.slug));
     let courses = pages::courses(state.pool()).await?;
     let newest: Vec<RunId> = overviews.iter().filter_map(|o| Some(o.latest.as_ref()?.run_id)).collect();
     let judged: HashMap<RunId, String> = pages::judged(state.pool(), &newest)
@@ -66,7 +66,7 @@ pub(super) async fn page(State(state): State<AppState>, caller: Caller) -> Resul
     let regressed = overviews.iter().filter(|o| verdict(o) == Some(Verdict::Regressed)).count();
     let title = if regressed > 0 { format!("Projects: {regressed} regressed") } else { "Projects".to_owned() };
     Ok(render(&Projects {
-        page: Page::new(title, look.unwrap_or(Look::Plain), None, Here::Projects),
+        page: Page::new(title, look.unwrap_or(Look::Plain), frame, Here::Projects),
         word: overviews.iter().find_map(verdict).map(word),
         say: Phrase::figures(&say(&overviews, regressed)),
         sparks: courses.iter().any(|course| course.p99_ms.len() > 1),

@@ -15,8 +15,7 @@ use plimsoll_domain::sentence;
 
 use self::answers::Ask;
 use self::tables::{Outcomes, Steps};
-use super::history::known;
-use super::view::{Here, Link, Look, Noticed, Page, Phrase, View, judged_href, minute, render, snapshot_href};
+use super::view::{Frame, Here, Link, Look, Noticed, Page, Phrase, View, judged_href, minute, render, snapshot_href};
 use crate::charts::{Curve, Datum, Stairs, Tone, distribution, snapshot_stairs, soak};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
@@ -63,9 +62,10 @@ struct SnapshotPage {
 
 pub(super) async fn page(
     State(state): State<AppState>,
+    frame: Frame,
     Path((project, run)): Path<(String, String)>,
 ) -> Result<Response> {
-    let project = known(&state, &project).await?;
+    let (project, frame) = frame.within(&state, &project).await?;
     let missing = || AppError::not_found(format!("snapshot {run:?} in {project}"));
     let Ok(run_id) = run.parse::<RunId>() else {
         // A tag or a commit leads to the newest snapshot of it.
@@ -83,13 +83,13 @@ pub(super) async fn page(
     };
     let page = state.compute(move || {
         let figures = Figures::of(&report);
-        SnapshotPage::new(Snapshot { row, report, figures, comparison, baseline })
+        SnapshotPage::new(frame, Snapshot { row, report, figures, comparison, baseline })
     });
     Ok(render(&page.await?))
 }
 
 impl SnapshotPage {
-    fn new(of: Snapshot) -> Self {
+    fn new(frame: Frame, of: Snapshot) -> Self {
         let Snapshot { row, report, figures, comparison, .. } = &of;
         let look = Look::of(row.verdict);
         let (word, title) = (word(row, comparison.as_ref()), format!("Snapshot of {} {}", row.project, row.label));
@@ -98,7 +98,7 @@ impl SnapshotPage {
         let findings: Vec<Noticed> = report.findings.iter().map(Noticed::of).collect();
         let voids = findings.iter().filter(|finding| finding.voids).count();
         Self {
-            page: Page::new(title, look, Some(&row.project), Here::Snapshot),
+            page: Page::new(title, look, frame, Here::Snapshot),
             project: row.project.clone(),
             testbed: row.testbed.label.clone(),
             testbed_href: format!("/{}/history?testbed={}", row.project, row.testbed.fingerprint),

@@ -8,6 +8,7 @@ use plimsoll_domain::finding::{Finding, Severity};
 use plimsoll_domain::ids::{ProjectSlug, RunId};
 
 use super::assets;
+pub(super) use super::frame::Frame;
 pub(super) use super::markup::{Drawn, Emblem, Link, Phrase, VerdictWord};
 use crate::charts::{Chart, Tone};
 use crate::error::AppError;
@@ -17,7 +18,7 @@ use crate::error::AppError;
 pub(super) struct Page {
     pub(super) title: String,
     pub(super) look: Look,
-    pub(super) project: Option<ProjectSlug>,
+    pub(super) frame: Frame,
     pub(super) here: Here,
 }
 
@@ -28,13 +29,14 @@ pub(super) enum Here {
     History,
     Compare,
     Snapshot,
+    SignIn,
     Methodology,
     Elsewhere,
 }
 
 impl Page {
-    pub(super) fn new(title: impl Into<String>, look: Look, project: Option<&ProjectSlug>, here: Here) -> Self {
-        Self { title: title.into(), look, project: project.cloned(), here }
+    pub(super) fn new(title: impl Into<String>, look: Look, frame: Frame, here: Here) -> Self {
+        Self { title: title.into(), look, frame, here }
     }
 
     pub(super) fn style(&self) -> String {

@@ -25,12 +25,14 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) async fn new(reports: &[Report]) -> Self {
+        Self::with(Settings::default(), reports).await
+    }
+
+    pub(crate) async fn with(settings: Settings, reports: &[Report]) -> Self {
         let scratch = SCRATCH.get_or_init(async || Scratch::start().await.expect("a scratch Postgres")).await;
         let pool = database::open(&scratch.database().await.expect("a database"), 4).await.expect("connections");
-        let state = AppState::new(
-            pool.clone(),
-            Settings { tokens: Tokens::new(&[SecretString::from(TOKEN)]), ..Settings::default() },
-        );
+        let tokens = Tokens::new(&[SecretString::from(TOKEN)]);
+        let state = AppState::new(pool.clone(), Settings { tokens, ..settings });
         let site = Self { router: router(state), pool };
         for report in reports {
             let upload = Request::post("/api/v1/snapshots")
