@@ -9,12 +9,10 @@ mod account;
 mod binaries;
 mod directory;
 mod process;
-mod running;
 pub mod scratch;
 mod supervisor;
 
 pub use directory::make_dir;
-pub use running::running;
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
