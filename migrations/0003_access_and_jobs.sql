@@ -21,7 +21,8 @@ create table access_tokens (
     last_used_at timestamptz
 );
 create unique index access_tokens_in_use on access_tokens (name) where revoked_at is null;
-insert into access_tokens (name, sha256, scope, created_by) select name, sha256, scope, 'an earlier version' from tokens;
+insert into access_tokens (name, sha256, scope, created_by) select name, sha256, scope, 'an earlier version' from tokens
+    on conflict (sha256) do nothing;
 
 -- People who sign in by GitHub, by lower-case login.
 create table members (

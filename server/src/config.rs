@@ -1,16 +1,18 @@
 //! Configuration, read once. Everything secret is wrapped.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::access::MIN_TOKEN;
+use crate::access::{Allowance, Cidr, MIN_TOKEN};
 use crate::github;
+use crate::store::projects::Visibility;
 
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Port 0 takes a free one. Reading needs no token: listen where only those who may read can connect.
+    /// Port 0 takes a free one.
     pub listen: SocketAddr,
     /// Holds the server's token and, without `database_url`, the embedded Postgres.
     pub data_dir: PathBuf,
@@ -24,9 +26,19 @@ pub struct Config {
     pub allow_private_webhooks: bool,
     /// For sign-in by GitHub.
     pub github: Option<github::App>,
+    /// Who may read a project that is new. `None`: everybody where only this machine can connect, else nobody without a
+    /// token.
+    pub new_projects: Option<Visibility>,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<Cidr>,
+    pub allowance: Allowance,
+    /// Open at the same time; further ones wait.
+    pub connections: NonZeroUsize,
     /// False makes the embedded Postgres fast and forgetful.
     pub durable: bool,
 }
+
+pub const DEFAULT_CONNECTIONS: NonZeroUsize = NonZeroUsize::new(1_024).unwrap();
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
@@ -60,8 +72,18 @@ impl Config {
             public_url: None,
             allow_private_webhooks: false,
             github: None,
+            new_projects: None,
+            trusted_proxies: Vec::new(),
+            allowance: Allowance::default(),
+            connections: DEFAULT_CONNECTIONS,
             durable: true,
         }
+    }
+
+    /// Who may read a project that is new.
+    pub fn new_projects(&self) -> Visibility {
+        let default = if self.listen.ip().is_loopback() { Visibility::Public } else { Visibility::Private };
+        self.new_projects.unwrap_or(default)
     }
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {

@@ -13,6 +13,9 @@ pub use layer::{panicked, problems};
 
 pub type Result<T, E = AppError> = std::result::Result<T, E>;
 
+/// Seconds until what is not available may be again, when nothing else is known.
+const RETRY_AFTER: u64 = 5;
+
 /// A failure of a request. As a response it carries a [`Problem`] extension, from which pages may render their own.
 #[derive(Debug)]
 pub struct AppError(Problem);
@@ -23,13 +26,15 @@ pub struct Problem {
     pub status: StatusCode,
     /// What went wrong and where, in words for the client.
     pub detail: String,
+    /// Seconds after which it is worth trying again.
+    pub retry_after: Option<u64>,
     /// The cause that only the log may know.
     cause: Option<String>,
 }
 
 impl AppError {
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self(Problem { status, detail: detail.into(), cause: None })
+        Self(Problem { status, detail: detail.into(), retry_after: None, cause: None })
     }
 
     pub fn not_found(what: impl std::fmt::Display) -> Self {
@@ -49,8 +54,15 @@ impl AppError {
         Self(Problem {
             status: StatusCode::INTERNAL_SERVER_ERROR,
             detail: "an error of the server; its log has the details under this request id".to_owned(),
+            retry_after: None,
             cause: Some(cause.to_string()),
         })
+    }
+
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u64) -> Self {
+        self.0.retry_after = Some(seconds);
+        self
     }
 
     pub fn status(&self) -> StatusCode {
@@ -100,14 +112,12 @@ impl Problem {
         let json = serde_json::to_vec(&body).unwrap_or_default();
         let mut response = (self.status, [(header::CONTENT_TYPE, "application/problem+json")], json).into_response();
         let headers = response.headers_mut();
-        match self.status {
-            StatusCode::UNAUTHORIZED => {
-                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"plimsoll\""));
-            }
-            StatusCode::SERVICE_UNAVAILABLE => {
-                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
-            }
-            _ => {}
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"plimsoll\""));
+        }
+        let soon = (self.status == StatusCode::SERVICE_UNAVAILABLE).then_some(RETRY_AFTER);
+        if let Some(seconds) = self.retry_after.or(soon) {
+            headers.insert(header::RETRY_AFTER, seconds.into());
         }
         response.extensions_mut().insert(self);
         response

@@ -77,11 +77,12 @@ impl Server {
         let failed = |source| ServeError::Listen { at: config.listen, source };
         let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let public_url = config.public_url.map(|url| url.trim_end_matches('/').to_owned());
-        let tokens = Tokens::new(&config.tokens);
         let settings = Settings {
-            tokens,
-            public_url,
+            tokens: Tokens::new(&config.tokens),
+            new_projects: config.new_projects(),
+            public_url: config.public_url.map(|url| url.trim_end_matches('/').to_owned()),
+            trusted_proxies: config.trusted_proxies,
+            allowance: config.allowance,
             allow_private_webhooks: config.allow_private_webhooks,
             github: config.github,
         };
@@ -177,6 +178,18 @@ pub async fn serve(
 
 /// The name of our database in the embedded Postgres.
 const DATABASE: &str = "plimsoll";
+
+/// The database in a data directory: that of the server that runs on it, or else one that is started, and ends with the
+/// cluster that is returned.
+pub async fn embedded_database(data_dir: &Path) -> Result<(SecretString, Option<Cluster>), ServeError> {
+    let dir = make_data_dir(data_dir)?.join("postgres");
+    let running = dir.clone();
+    if let Some(url) = tokio::task::spawn_blocking(move || postgres::running(&running, DATABASE)).await?? {
+        return Ok((url, None));
+    }
+    let (url, cluster) = embedded(dir, true).await?;
+    Ok((url, Some(cluster)))
+}
 
 async fn embedded(dir: PathBuf, durable: bool) -> Result<(SecretString, Cluster), ServeError> {
     let options = Options { dir, durable };

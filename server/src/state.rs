@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use tokio::sync::{Semaphore, watch};
 
-use crate::access::Tokens;
+use crate::access::{Allowance, Cidr, Limits, Tokens};
 use crate::error::AppError;
 use crate::github;
 use crate::outgoing::Outgoing;
 use crate::store::Pool;
+use crate::store::projects::Visibility;
 
 /// Cheap to clone; what must last is in Postgres.
 #[derive(Debug, Clone)]
@@ -19,6 +20,7 @@ struct Inner {
     pool: Pool,
     settings: Settings,
     outgoing: Outgoing,
+    limits: Limits,
     draining: watch::Sender<bool>,
     uploads: Arc<Semaphore>,
     computations: Arc<Semaphore>,
@@ -34,6 +36,11 @@ pub struct Settings {
     pub allow_private_webhooks: bool,
     /// For sign-in by GitHub.
     pub github: Option<github::App>,
+    /// Who may read a project that is new.
+    pub new_projects: Visibility,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<Cidr>,
+    pub allowance: Allowance,
 }
 
 /// Uploads held in memory at the same time, from their body of up to 64 MiB until they are stored.
@@ -45,6 +52,7 @@ impl AppState {
         Self(Arc::new(Inner {
             pool,
             outgoing: Outgoing::new(settings.allow_private_webhooks),
+            limits: Limits::new(&settings.allowance),
             settings,
             draining: watch::Sender::new(false),
             uploads: Arc::new(Semaphore::new(MAX_UPLOADS)),
@@ -66,6 +74,19 @@ impl AppState {
 
     pub(crate) fn github(&self) -> Option<&github::App> {
         self.0.settings.github.as_ref()
+    }
+
+    /// Who may read a project that is new.
+    pub fn new_projects(&self) -> Visibility {
+        self.0.settings.new_projects
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    pub(crate) fn trusted_proxies(&self) -> &[Cidr] {
+        &self.0.settings.trusted_proxies
     }
 
     pub(crate) fn tokens(&self) -> &Tokens {

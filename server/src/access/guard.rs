@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use axum::RequestExt as _;
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use plimsoll_domain::ids::{ProjectSlug, RunId};
 
+use super::address;
 use super::caller::{Caller, Grant, Scope, Who};
 use super::routes::Need;
 use super::session::{self, Owner};
@@ -21,12 +22,15 @@ use crate::store::tokens::InUse;
 /// A client may name its request; more of the name is not kept.
 const MAX_REQUEST_ID: usize = 100;
 
+/// What watches over the server asks often, and from behind the same proxy as everybody.
+const UNLIMITED: [&str; 2] = ["/healthz", "/readyz"];
+
 pub(super) async fn check(
     State((state, need)): State<(AppState, Need)>,
     mut request: Request,
     next: Next,
 ) -> Result<Response> {
-    let caller = caller(&state, request.headers()).await?;
+    let caller = caller(&state, request.extensions(), request.headers()).await?;
     let mut response = match admit(&state, &caller, need, &mut request).await {
         Ok(()) => {
             request.extensions_mut().insert(caller.clone());
@@ -40,6 +44,9 @@ pub(super) async fn check(
 }
 
 async fn admit(state: &AppState, caller: &Caller, need: Need, request: &mut Request) -> Result<()> {
+    if !UNLIMITED.contains(&request.uri().path()) {
+        state.limits().request(caller)?;
+    }
     same_site(state, caller, request)?;
     let names = request.extract_parts::<Path<HashMap<String, String>>>().await;
     let names = names.map(|Path(names)| names).map_err(|rejection| AppError::bad_request(rejection.body_text()))?;
@@ -48,10 +55,11 @@ async fn admit(state: &AppState, caller: &Caller, need: Need, request: &mut Requ
 
 /// By the bearer token, else by the cookie, else nobody. A token that is given and not known is refused, also where none
 /// is needed; a cookie that has ended is as good as none, so that one can sign in again.
-pub(crate) async fn caller(state: &AppState, headers: &HeaderMap) -> Result<Caller> {
+pub(crate) async fn caller(state: &AppState, extensions: &Extensions, headers: &HeaderMap) -> Result<Caller> {
+    let address = address::of(extensions, headers, state.trusted_proxies());
     let request_id = headers.get("x-request-id").and_then(|id| id.to_str().ok());
     let request_id = request_id.map(|id| id.chars().take(MAX_REQUEST_ID).collect());
-    let base = Caller { request_id, ..Caller::anonymous() };
+    let base = Caller { address, request_id, ..Caller::anonymous() };
     let Some(given) = headers.get(header::AUTHORIZATION) else { return by_cookie(state, headers, base).await };
     if headers.get_all(header::AUTHORIZATION).iter().count() > 1 {
         return Err(AppError::bad_request("send one `Authorization` header"));
@@ -66,7 +74,8 @@ pub(crate) async fn caller(state: &AppState, headers: &HeaderMap) -> Result<Call
         let grants = vec![Grant { scope: Scope::Upload, project: None }];
         return Ok(Caller { who: Who::Token { id: None, name: "PLIMSOLL_TOKENS".to_owned() }, grants, ..base });
     }
-    Err(AppError::unauthorized("this token is not known here, has expired or was revoked"))
+    let refusal = AppError::unauthorized("this token is not known here, has expired or was revoked");
+    Err(state.limits().failure(address, refusal))
 }
 
 async fn by_token(state: &AppState, token: InUse, base: Caller) -> Result<Caller> {
@@ -102,12 +111,15 @@ fn is_own(state: &AppState, headers: &HeaderMap) -> bool {
     if let Some(site) = headers.get("sec-fetch-site") {
         return site == "same-origin";
     }
-    match (text(header::ORIGIN), state.public_url(), text(header::HOST)) {
-        (Some(origin), Some(public), _) if origin == public => true,
-        (Some(origin), _, Some(host)) => origin.split_once("://").is_some_and(|(_, authority)| authority == host),
+    let Some(origin) = text(header::ORIGIN) else {
         // No browser that sends neither keeps cookies; a program without a token has nothing to lose.
-        (None, ..) => !headers.contains_key(header::COOKIE),
-        _ => false,
+        return !headers.contains_key(header::COOKIE) && !headers.contains_key(header::ORIGIN);
+    };
+    let Some((_, authority)) = origin.split_once("://") else { return false };
+    match state.public_url().and_then(|url| url.parse::<url::Url>().ok()) {
+        // Under the public name only over the public scheme: a page on plain HTTP may be anybody's.
+        Some(public) if public.authority() == authority => public.origin().ascii_serialization() == origin,
+        _ => text(header::HOST) == Some(authority),
     }
 }
 
@@ -137,8 +149,8 @@ pub async fn on_run(state: &AppState, caller: &Caller, scope: Scope, run: RunId)
         Some(project) => on_project(state, caller, scope, &project)
             .await
             .map_err(|error| if error.status() == StatusCode::NOT_FOUND { none() } else { error }),
-        None if caller.may_somewhere(scope) || scope == Scope::Read => Err(none()),
-        None => Err(caller.refusal(scope, None)),
+        None if caller.who == Who::Anonymous && scope > Scope::Read => Err(caller.refusal(scope, None)),
+        None => Err(none()),
     }
 }
 

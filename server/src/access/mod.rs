@@ -1,16 +1,21 @@
 //! Who may do what. Every route states what it needs when it is added ([`Routes`]), and a guard before the handler
 //! checks it; there is no other way to add a route.
 
+pub mod acts;
+mod address;
 mod caller;
 mod file;
 mod guard;
+mod limits;
 mod routes;
 pub mod session;
 mod token;
 
+pub use address::Cidr;
 pub use caller::{Caller, Grant, Scope, Who};
 pub use file::{TokenFileError, ensure};
 pub(crate) use guard::caller;
 pub use guard::{on_project, on_run};
+pub use limits::{Allowance, Limits};
 pub use routes::{Need, Route, Routes};
 pub use token::{MIN_TOKEN, Tokens, hash, random};

@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use plimsoll_domain::policy::Policy;
 
 use super::read::slug;
+use crate::access::Caller;
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store;
@@ -23,6 +24,7 @@ pub(super) async fn get(State(state): State<AppState>, Path(project): Path<Strin
 /// uploads must not move the line by which the upload is judged: the route needs an administrator.
 #[utoipa::path(put, path = "/api/v1/projects/{project}/policy", params(("project" = String, Path, description = "The project's name")), request_body = Policy, responses((status = 200, body = Policy)))]
 pub(super) async fn put(
+    caller: Caller,
     State(state): State<AppState>,
     Path(project): Path<String>,
     policy: Result<Json<Policy>, JsonRejection>,
@@ -30,7 +32,12 @@ pub(super) async fn put(
     let project = slug(&project)?;
     let Json(policy) = policy.map_err(|rejection| AppError::new(rejection.status(), rejection.body_text()))?;
     check(&policy)?;
-    store::projects::set_policy(state.pool(), &project, &policy).await?;
+    let entry = caller.entry("policy.set").project(Some(&project)).detail(serde_json::json!({ "policy": policy }));
+    let mut transaction = store::begin(state.pool()).await?;
+    store::projects::ensure(&mut *transaction, &project, state.new_projects()).await?;
+    store::projects::set_policy(&mut *transaction, &project, &policy).await?;
+    store::audit::write(&mut *transaction, &entry).await?;
+    store::commit(transaction).await?;
     Ok(Json(policy))
 }
 

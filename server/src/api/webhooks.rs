@@ -56,7 +56,7 @@ pub(super) async fn create(
     let secret = random().map_err(AppError::internal)?;
 
     let mut transaction = state.pool().begin().await.map_err(StoreError::from)?;
-    store::projects::ensure(&mut *transaction, &project).await?;
+    store::projects::ensure(&mut *transaction, &project, state.new_projects()).await?;
     let new = New { project: &project, url: target.as_str(), secret: &secret, created_by: &caller.name() };
     let Some(id) = store::webhooks::create(&mut *transaction, &new).await? else {
         let detail = format!("project {project} has {MAX_PER_PROJECT} webhooks, as many as it may; remove one");

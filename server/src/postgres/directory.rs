@@ -158,6 +158,33 @@ impl Directory {
     }
 }
 
+/// Port and password of the cluster that another process runs here. One that is just starting or ending has no port:
+/// the directory is in use, and cannot be used.
+pub(super) fn running(dir: &Path) -> Result<Option<(u16, SecretString)>, PostgresError> {
+    let path = dir.join("lock");
+    let lock = match OpenOptions::new().read(true).custom_flags(NO_LINK).open(&path) {
+        Ok(lock) => lock,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(at(&path)(e)),
+    };
+    match lock.try_lock_shared() {
+        Ok(()) => return Ok(None),
+        Err(TryLockError::WouldBlock) => {}
+        Err(TryLockError::Error(e)) => return Err(at(&path)(e)),
+    }
+    // Line 4 of Postgres' pid file is the port, line 8 its state.
+    let text = fs::read_to_string(dir.join("data/postmaster.pid")).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let port = lines.get(3).and_then(|port| port.parse().ok()).filter(|_| lines.get(7) == Some(&"ready"));
+    let Some(port) = port else {
+        let owner = fs::read_to_string(&path).ok().and_then(|text| text.trim().parse().ok());
+        return Err(PostgresError::InUse { dir: dir.to_owned(), owner });
+    };
+    let file = dir.join("password");
+    let password = fs::read_to_string(&file).map_err(at(&file))?;
+    Ok(Some((port, SecretString::from(password.trim()))))
+}
+
 /// Removes a file or a folder with all in it, if it is there.
 fn remove(path: &Path) -> Result<(), PostgresError> {
     let removed = match fs::symlink_metadata(path) {

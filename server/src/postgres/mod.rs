@@ -149,7 +149,7 @@ impl Cluster {
 
     /// The address of one of its databases.
     pub fn url(&self, database: &str) -> SecretString {
-        format!("postgres://{USER}:{}@127.0.0.1:{}/{database}", self.password.expose_secret(), self.recipe.port).into()
+        url(&self.password, self.recipe.port, database)
     }
 
     pub fn dir(&self) -> &Path {
@@ -171,6 +171,16 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// The address of a database of the cluster that another process runs on this directory; `None` when none does.
+pub fn running(dir: &Path, database: &str) -> Result<Option<SecretString>, PostgresError> {
+    let found = directory::running(dir)?;
+    Ok(found.map(|(port, password)| url(&password, port, database)))
+}
+
+fn url(password: &SecretString, port: u16, database: &str) -> SecretString {
+    format!("postgres://{USER}:{}@127.0.0.1:{port}/{database}", password.expose_secret()).into()
 }
 
 /// What a claimed directory needs before a start: the binaries that fit, and at first use a new database.

@@ -26,6 +26,15 @@ pub trait Executor<'c>: sqlx::Executor<'c, Database = Postgres> {}
 impl<'c, T: sqlx::Executor<'c, Database = Postgres>> Executor<'c> for T {}
 
 pub type Pool = sqlx::PgPool;
+pub type Transaction = sqlx::Transaction<'static, Postgres>;
+
+pub async fn begin(pool: &Pool) -> Result<Transaction> {
+    Ok(pool.begin().await?)
+}
+
+pub async fn commit(transaction: Transaction) -> Result<()> {
+    Ok(transaction.commit().await?)
+}
 
 /// For the checked macros: Postgres cuts longer column names.
 type RevisionJson = sqlx::types::Json<plimsoll_domain::revision::Revision>;

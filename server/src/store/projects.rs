@@ -2,7 +2,7 @@
 
 use plimsoll_domain::ids::{ProjectSlug, RunId};
 use plimsoll_domain::policy::Policy;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
 
 use super::snapshots::{self, SnapshotRow};
@@ -12,6 +12,34 @@ use super::{Executor, Pool, Result, corrupt};
 pub struct Project {
     pub slug: ProjectSlug,
     pub policy: Policy,
+}
+
+/// Who may read a project.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Visibility {
+    /// Everybody who can connect.
+    #[default]
+    Public,
+    /// Who has a token or a membership for it.
+    Private,
+}
+
+impl Visibility {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Public => "public",
+            Self::Private => "private",
+        }
+    }
+}
+
+impl std::str::FromStr for Visibility {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = [Self::Public, Self::Private].into_iter().find(|visibility| visibility.name() == text);
+        known.ok_or_else(|| format!("{text:?} is no visibility; known: public, private"))
+    }
 }
 
 /// A line of the list of projects.
@@ -55,26 +83,29 @@ pub async fn of_run(executor: impl Executor<'_>, run_id: RunId) -> Result<Option
 }
 
 /// Creates the project with the default policy, if it is new.
-pub async fn ensure(executor: impl Executor<'_>, slug: &ProjectSlug) -> Result<()> {
+pub async fn ensure(executor: impl Executor<'_>, slug: &ProjectSlug, visibility: Visibility) -> Result<()> {
     sqlx::query!(
-        "insert into projects (slug, policy) values ($1, $2) on conflict (slug) do nothing",
+        "insert into projects (slug, policy, visibility) values ($1, $2, $3) on conflict (slug) do nothing",
         slug.as_str(),
         Json(Policy::default()) as _,
+        visibility.name(),
     )
     .execute(executor)
     .await?;
     Ok(())
 }
 
-/// Sets the policy, of a new project too.
+/// Sets the policy of a project that there is.
 pub async fn set_policy(executor: impl Executor<'_>, slug: &ProjectSlug, policy: &Policy) -> Result<()> {
-    sqlx::query!(
-        "insert into projects (slug, policy) values ($1, $2) on conflict (slug) do update set policy = excluded.policy",
-        slug.as_str(),
-        Json(policy) as _,
-    )
-    .execute(executor)
-    .await?;
+    let set = sqlx::query!("update projects set policy = $2 where slug = $1", slug.as_str(), Json(policy) as _);
+    set.execute(executor).await?;
+    Ok(())
+}
+
+/// Sets who may read a project that there is.
+pub async fn set_visibility(executor: impl Executor<'_>, slug: &ProjectSlug, visibility: Visibility) -> Result<()> {
+    let set = sqlx::query!("update projects set visibility = $2 where slug = $1", slug.as_str(), visibility.name());
+    set.execute(executor).await?;
     Ok(())
 }
 

@@ -163,7 +163,8 @@ pub async fn history(executor: impl Executor<'_>, project: &ProjectSlug, part: F
            and ($2::text is null or s.testbed = $2 or t.label = $2)
            and ($3::text is null or s.plan_digest = $3)
            and ($4::uuid is null
-                or (s.started_at, s.run_id) < (select b.started_at, b.run_id from snapshots b where b.run_id = $4))
+                or (s.started_at, s.run_id) < (select b.started_at, b.run_id from snapshots b
+                                                where b.run_id = $4 and b.project = $1))
          order by s.started_at desc, s.run_id desc limit $5",
         project.as_str(),
         part.testbed,

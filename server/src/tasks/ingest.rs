@@ -36,7 +36,7 @@ pub async fn ingest(state: &AppState, report: Arc<Report>) -> Result<Ingested> {
     let comparison = verdict::judge_new(state, Arc::clone(&report)).await?;
 
     let mut transaction = state.pool().begin().await.map_err(crate::store::StoreError::from)?;
-    projects::ensure(&mut *transaction, &report.project).await?;
+    projects::ensure(&mut *transaction, &report.project, state.new_projects()).await?;
     testbeds::ensure(&mut *transaction, &report.testbed).await?;
     // Waits for another upload of the same run that is about to commit.
     if !snapshots::insert(&mut *transaction, &report, &figures, comparison.verdict).await? {

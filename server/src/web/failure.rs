@@ -28,7 +28,7 @@ struct Failure {
 /// The fallback of the whole server, before which no guard stands.
 pub(super) async fn not_found(State(state): State<AppState>, request: Request) -> Response {
     let mut response = AppError::not_found(format!("page {}", request.uri().path())).into_response();
-    if let Ok(caller) = access::caller(&state, request.headers()).await {
+    if let Ok(caller) = access::caller(&state, request.extensions(), request.headers()).await {
         response.extensions_mut().insert(caller);
     }
     response

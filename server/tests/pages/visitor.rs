@@ -35,7 +35,7 @@ impl Site {
     pub(crate) async fn token(&self, name: &str, scope: Scope, project: Option<&str>) -> tokens::Token {
         let project: Option<ProjectSlug> = project.map(|slug| slug.parse().expect("a project's name"));
         if let Some(project) = &project {
-            projects::ensure(&self.pool, project).await.expect("the project");
+            projects::ensure(&self.pool, project, projects::Visibility::Public).await.expect("the project");
         }
         let grant = Grant { scope, project };
         let new = tokens::New { name, grant: &grant, created_by: "a test", lasts: None };

@@ -1,0 +1,94 @@
+//! The command line: what can be asked for, and how a failure ends the program.
+
+mod database;
+mod member;
+mod project;
+mod serve;
+mod table;
+mod token;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use plimsoll_server::access::acts::ActError;
+use plimsoll_server::config::ConfigError;
+use plimsoll_server::postgres::PostgresError;
+use plimsoll_server::serve::ServeError;
+use plimsoll_server::store::StoreError;
+
+/// Keeps a performance snapshot of every release, compares it with its baseline, and shows both.
+#[derive(Debug, Parser)]
+#[command(version)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve the API and the pages.
+    Serve(serve::Serve),
+    /// Make, list and revoke tokens. Needs only the database: the server may run or not.
+    Token(token::Args),
+    /// Say what people who sign in by GitHub may do.
+    Member(member::Args),
+    /// Say who may read a project.
+    Project(project::Args),
+}
+
+impl Cli {
+    /// What is logged unless RUST_LOG says otherwise: a server tells what it does, a command only what is wrong.
+    pub(crate) fn log_filter(&self) -> &'static str {
+        match self.command {
+            Command::Serve(_) => "info,sqlx=warn",
+            _ => "warn",
+        }
+    }
+
+    pub(crate) fn run(self) -> Result<(), CliError> {
+        match self.command {
+            Command::Serve(args) => args.run(),
+            Command::Token(args) => args.run(),
+            Command::Member(args) => args.run(),
+            Command::Project(args) => args.run(),
+        }
+    }
+}
+
+/// Why the program ends without having done what it was asked for.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CliError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    #[error(transparent)]
+    Postgres(#[from] PostgresError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Act(#[from] ActError),
+    #[error("{0}")]
+    Misused(String),
+    #[error("a task of ours failed: {0}")]
+    Task(#[from] tokio::task::JoinError),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+impl CliError {
+    /// 1 is the verdict `regressed` of the other programs, and clap's 2 is wrong usage.
+    pub(crate) fn code(&self) -> ExitCode {
+        let failed = matches!(
+            self,
+            Self::Serve(_)
+                | Self::Postgres(_)
+                | Self::Store(_)
+                | Self::Task(_)
+                | Self::Io(_)
+                | Self::Act(ActError::Store(_) | ActError::Random(_))
+        );
+        let misused = !failed || matches!(self, Self::Serve(ServeError::Config(_)));
+        ExitCode::from(if misused { 2 } else { 70 })
+    }
+}
