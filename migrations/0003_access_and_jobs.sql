@@ -69,6 +69,8 @@ create table runners (
     projects text[] not null,
     token uuid references access_tokens (id) on delete set null,
     draining boolean not null default false,
+    -- Its newest request for a job: an earlier one, whose connection may be gone, gets none any more.
+    claim uuid,
     first_seen_at timestamptz not null default now(),
     last_seen_at timestamptz not null default now()
 );
@@ -118,7 +120,9 @@ create table jobs (
 create index jobs_queued on jobs (priority desc, created_at) where state = 'queued';
 create index jobs_leased on jobs (lease_expires_at) where state in ('leased', 'running');
 create index jobs_by_time on jobs (project, created_at desc, run_id desc);
-create index jobs_by_key on jobs (project, supersedes) where state = 'queued' and supersedes is not null;
+create index jobs_newest on jobs (created_at desc, run_id desc);
+create index jobs_by_key on jobs (project, supersedes)
+    where state in ('queued', 'leased', 'running') and supersedes is not null;
 -- A commit's missing baseline is measured once at a time.
 create unique index jobs_backfill on jobs (project, (revision ->> 'commit'), (labels::text))
     where kind = 'backfill' and state in ('queued', 'leased', 'running');

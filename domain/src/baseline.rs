@@ -73,7 +73,7 @@ fn ancestor(candidate: &Revision, others: &[&Measured]) -> Option<Choice> {
     };
     // On the default branch the merge base is the commit itself.
     let base =
-        candidate.merge_base.as_ref().filter(|base| !candidate.commit.as_ref().is_some_and(|own| alike(own, base)));
+        candidate.merge_base.as_ref().filter(|base| !candidate.commit.as_ref().is_some_and(|own| own.is_same(base)));
     if let Some(run) = base.and_then(at) {
         return pool(run, others, "the merge base");
     }
@@ -116,18 +116,13 @@ fn pool(chosen: &Measured, others: &[&Measured], because: impl Into<String>) -> 
 fn same(a: &Revision, b: &Revision) -> bool {
     match (&a.commit, &b.commit) {
         _ if a.dirty || b.dirty => false,
-        (Some(a), Some(b)) => alike(a, b),
+        (Some(a), Some(b)) => a.is_same(b),
         _ => a.tag.is_some() && a.tag == b.tag,
     }
 }
 
 fn is_commit(revision: &Revision, sha: &CommitSha) -> bool {
-    !revision.dirty && revision.commit.as_ref().is_some_and(|own| alike(own, sha))
-}
-
-/// One may be shortened.
-fn alike(a: &CommitSha, b: &CommitSha) -> bool {
-    a.as_str().starts_with(b.as_str()) || b.as_str().starts_with(a.as_str())
+    !revision.dirty && revision.commit.as_ref().is_some_and(|own| own.is_same(sha))
 }
 
 /// A tag that names a version.

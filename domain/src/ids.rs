@@ -94,6 +94,11 @@ impl CommitSha {
     pub fn short(&self) -> &str {
         &self.0[..7]
     }
+
+    /// Whether both may be the same commit; one may be shortened.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.0.starts_with(&other.0) || other.0.starts_with(&self.0)
+    }
 }
 
 impl Digest {

@@ -10,6 +10,7 @@ use crate::github;
 use crate::outgoing::Outgoing;
 use crate::store::Pool;
 use crate::store::projects::Visibility;
+use crate::tasks::hub::Hub;
 
 /// Cheap to clone; what must last is in Postgres.
 #[derive(Debug, Clone)]
@@ -24,6 +25,7 @@ struct Inner {
     draining: watch::Sender<bool>,
     uploads: Arc<Semaphore>,
     computations: Arc<Semaphore>,
+    hub: Hub,
 }
 
 /// What configuration says, for handlers and tasks.
@@ -49,12 +51,14 @@ const MAX_UPLOADS: usize = 8;
 impl AppState {
     pub fn new(pool: Pool, settings: Settings) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let draining = watch::Sender::new(false);
         Self(Arc::new(Inner {
+            hub: Hub::new(&pool, draining.subscribe()),
             pool,
             outgoing: Outgoing::new(settings.allow_private_webhooks),
             limits: Limits::new(&settings.allowance),
             settings,
-            draining: watch::Sender::new(false),
+            draining,
             uploads: Arc::new(Semaphore::new(MAX_UPLOADS)),
             computations: Arc::new(Semaphore::new(cores)),
         }))
@@ -100,6 +104,11 @@ impl AppState {
 
     pub fn drain(&self) {
         self.0.draining.send_replace(true);
+    }
+
+    /// Wakes who waits for a run's events or for a job.
+    pub fn hub(&self) -> &Hub {
+        &self.0.hub
     }
 
     /// Bounds the reports in memory.

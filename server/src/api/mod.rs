@@ -1,10 +1,13 @@
 //! The JSON API. Its table of routes says what each of them needs.
 
+mod agent;
 mod body;
 mod health;
+mod live;
 pub mod openapi;
 mod policy;
 mod read;
+mod runs;
 mod upload;
 mod webhooks;
 
@@ -23,6 +26,15 @@ pub fn routes(state: &AppState) -> Routes {
         .get("/api/v1/snapshots/{run}", run, read::snapshot)
         .get("/api/v1/snapshots/{run}/report", run, read::report)
         .get("/api/v1/snapshots/{run}/comparison", run, read::stored_comparison)
+        .post("/api/v1/runs", Need::Named(Scope::Upload), runs::create)
+        .get("/api/v1/runs", Need::Filtered, runs::list)
+        .get("/api/v1/runs/{run}", run, runs::get)
+        .get("/api/v1/runs/{run}/events", run, live::events)
+        .post("/api/v1/runs/{run}/cancel", Need::Run(Scope::Upload), runs::cancel)
+        .get("/api/v1/runners", Need::Named(Scope::Read), runs::runners)
+        .post("/api/v1/agent/claim", Need::Named(Scope::Agent), agent::claim)
+        .post("/api/v1/agent/runs/{run}/heartbeat", Need::Run(Scope::Agent), agent::heartbeat)
+        .post("/api/v1/agent/runs/{run}/end", Need::Run(Scope::Agent), agent::end)
         .get("/api/v1/comparisons", Need::Filtered, read::comparison)
         .get("/api/v1/projects", Need::Filtered, read::projects)
         .get("/api/v1/projects/{project}", read, read::project)

@@ -9,7 +9,7 @@ use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Components, ContentBuilder, Ref, RefOr};
 
-use super::{health, policy, read, upload, webhooks};
+use super::{agent, health, live, policy, read, runs, upload, webhooks};
 use crate::access::{Need, Route};
 use crate::error;
 use crate::state::AppState;
@@ -30,6 +30,15 @@ use crate::state::AppState;
         read::project,
         read::history,
         read::pinned_load,
+        runs::create,
+        runs::list,
+        runs::get,
+        runs::cancel,
+        live::events,
+        runs::runners,
+        agent::claim,
+        agent::heartbeat,
+        agent::end,
         policy::get,
         policy::put,
         webhooks::list,

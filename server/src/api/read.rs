@@ -175,11 +175,11 @@ pub(super) fn slug(text: &str) -> Result<ProjectSlug> {
     text.parse().map_err(|e| AppError::bad_request(format!("{e}")))
 }
 
-fn run_id(text: &str) -> Result<RunId> {
+pub(super) fn run_id(text: &str) -> Result<RunId> {
     text.parse().map_err(|e| AppError::bad_request(format!("{e}")))
 }
 
-fn asked<T: DeserializeOwned>(query: Result<Query<T>, QueryRejection>) -> Result<T> {
+pub(super) fn asked<T: DeserializeOwned>(query: Result<Query<T>, QueryRejection>) -> Result<T> {
     query.map(|Query(asked)| asked).map_err(|rejection| AppError::bad_request(rejection.body_text()))
 }
 

@@ -4,12 +4,16 @@
 pub mod audit;
 pub mod database;
 pub mod deliveries;
+pub mod jobs;
+pub mod live;
 pub mod members;
 pub mod migrate;
+pub mod outbox;
 pub mod pages;
 pub mod projects;
 pub mod reports;
 pub mod resolve;
+pub mod runners;
 pub mod sessions;
 pub mod snapshots;
 pub mod testbeds;
@@ -36,6 +40,9 @@ pub async fn commit(transaction: Transaction) -> Result<()> {
     Ok(transaction.commit().await?)
 }
 
+/// What a runner has, or a job asks for.
+pub type Labels = sqlx::types::Json<std::collections::BTreeMap<String, String>>;
+type ProgressJson = sqlx::types::Json<plimsoll_domain::job::Progress>;
 /// For the checked macros: Postgres cuts longer column names.
 type RevisionJson = sqlx::types::Json<plimsoll_domain::revision::Revision>;
 

@@ -95,10 +95,15 @@ pub struct PinnedLoad {
 /// Earlier runs that the baseline rule looks at, the newest.
 const MAX_COMPARABLE: i64 = 1_000;
 
+/// Whether a valid run with this verdict counts as accepted.
+pub fn is_acceptable(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Pass | Verdict::NoBaseline)
+}
+
 /// Stores a snapshot; false when the run is stored already.
 pub async fn insert(executor: impl Executor<'_>, report: &Report, figures: &Figures, verdict: Verdict) -> Result<bool> {
     let valid = report.is_valid();
-    let accepted = valid && matches!(verdict, Verdict::Pass | Verdict::NoBaseline);
+    let accepted = valid && is_acceptable(verdict);
     let revision = &report.revision;
     let testbed = report.testbed.fingerprint();
     let soak = figures.stability.as_ref().map(|stability| &stability.step);
@@ -235,6 +240,17 @@ pub async fn comparable(executor: impl Executor<'_>, candidate: &Report) -> Resu
         accepted: row.accepted,
     });
     Ok(measured.collect())
+}
+
+/// Whether [`comparable`] would find `earlier` for `candidate`.
+pub fn compares(candidate: &Report, earlier: &Report) -> bool {
+    let workers = |report: &Report| report.stability().map(|step| step.workers);
+    earlier.is_valid()
+        && earlier.run_id != candidate.run_id
+        && earlier.project == candidate.project
+        && earlier.plan_digest == candidate.plan_digest
+        && earlier.testbed.fingerprint() == candidate.testbed.fingerprint()
+        && (workers(candidate).is_none() || workers(candidate) == workers(earlier))
 }
 
 /// The pinned load: that of the first accepted snapshot, one outside pull requests if there is any.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::task::JoinSet;
 
-use super::deliveries;
+use super::{deliveries, leases};
 use crate::state::AppState;
 
 /// A call that takes longer is given up: the database may be unreachable without a word.
@@ -22,6 +22,18 @@ pub fn start(state: &AppState) -> JoinSet<()> {
     tasks.spawn(repeat(state.clone(), "deliveries", DELIVERIES_EVERY, |state| async move {
         deliveries::run_once(&state).await
     }));
+    let looks_after = state.clone();
+    tasks.spawn(async move {
+        leases::grace(&looks_after).await;
+        repeat(looks_after, "leases", leases::pause(), |state| async move {
+            let done = leases::run_once(&state).await;
+            if done.is_err() {
+                leases::grace(&state).await;
+            }
+            done.map_err(|error| format!("{:?}", error.problem()))
+        })
+        .await;
+    });
     tasks
 }
 

@@ -7,10 +7,11 @@ use plimsoll_domain::comparison::Comparison;
 use plimsoll_domain::figures::Figures;
 use plimsoll_domain::report::Report;
 
-use super::{bounds, pack, verdict};
+use super::{backfill, bounds, jobs, pack, verdict};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
-use crate::store::{projects, reports, snapshots, testbeds, verdicts};
+use crate::store::jobs::Job;
+use crate::store::{self, projects, reports, snapshots, testbeds, verdicts};
 
 /// The outcome of an upload.
 #[derive(Debug)]
@@ -21,7 +22,8 @@ pub struct Ingested {
     pub created: bool,
 }
 
-/// Stores and judges a report. Another report under the same run id is a conflict.
+/// Stores and judges a report. Another report under the same run id is a conflict, and so is one that is not what was
+/// asked for under this id.
 ///
 /// The judging comes before the transaction, so that no lock is held while it computes. Of two uploads of one run at
 /// the same time both judge, one stores, and the other finds it stored.
@@ -33,12 +35,22 @@ pub async fn ingest(state: &AppState, report: Arc<Report>) -> Result<Ingested> {
     if let Some(stored) = find(state, &report, &packed).await? {
         return Ok(stored);
     }
+    let job = store::jobs::look(state.pool(), report.run_id).await?;
+    if let Some(job) = &job {
+        is_asked_for(&report, job)?;
+    }
     let comparison = verdict::judge_new(state, Arc::clone(&report)).await?;
+    let judged_again = match job.as_ref().and_then(|job| job.baseline_of) {
+        Some(waits) => backfill::judge_waiting(state, &report, &comparison, waits).await?,
+        None => Vec::new(),
+    };
 
-    let mut transaction = state.pool().begin().await.map_err(crate::store::StoreError::from)?;
+    let mut transaction = store::begin(state.pool()).await?;
+    // Nobody asks for a run of this id meanwhile, and no other upload of it is under way.
+    store::jobs::hold(&mut *transaction, &format!("run {}", report.run_id)).await?;
     projects::ensure(&mut *transaction, &report.project, state.new_projects()).await?;
     testbeds::ensure(&mut *transaction, &report.testbed).await?;
-    // Waits for another upload of the same run that is about to commit.
+    let job = store::jobs::lock(&mut transaction, report.run_id).await?;
     if !snapshots::insert(&mut *transaction, &report, &figures, comparison.verdict).await? {
         drop(transaction);
         let gone = || AppError::internal("a run is stored, and is not");
@@ -46,9 +58,35 @@ pub async fn ingest(state: &AppState, report: Arc<Report>) -> Result<Ingested> {
     }
     reports::insert(&mut *transaction, report.run_id, &packed).await?;
     verdicts::insert(&mut *transaction, report.run_id, &comparison).await?;
-    transaction.commit().await.map_err(crate::store::StoreError::from)?;
+    match &job {
+        Some(job) => {
+            is_asked_for(&report, job)?;
+            jobs::measured(&mut transaction, job).await?;
+            backfill::queue(&mut transaction, &report, &comparison, job).await?;
+        }
+        None => jobs::tell_upload(&mut transaction, &report, &comparison).await?,
+    }
+    for again in &judged_again {
+        backfill::replace(&mut transaction, again).await?;
+    }
+    store::commit(transaction).await?;
     tracing::info!(project = %report.project, run_id = %report.run_id, verdict = comparison.verdict.name(), "stored");
     Ok(Ingested { comparison, created: true })
+}
+
+/// A report belongs to the run that was asked for under its id: same project, and the commit that was named.
+fn is_asked_for(report: &Report, job: &Job) -> Result<()> {
+    let refused = |what: String| {
+        let detail = format!("run {} was asked for {what}: this report is not of it", report.run_id);
+        Err(AppError::new(StatusCode::CONFLICT, detail))
+    };
+    if report.project != job.run.project {
+        return refused("in another project".to_owned());
+    }
+    match (&job.run.revision.commit, &report.revision.commit) {
+        (Some(asked), Some(measured)) if !asked.is_same(measured) => refused(format!("at commit {asked}")),
+        _ => Ok(()),
+    }
 }
 
 /// The stored comparison, if this very report is stored.

@@ -1,8 +1,12 @@
 //! What the server works out, apart from answering.
 
+mod backfill;
 pub mod background;
 mod bounds;
 pub mod deliveries;
+pub mod hub;
 pub mod ingest;
+pub mod jobs;
+pub mod leases;
 pub mod pack;
 pub mod verdict;

@@ -1,6 +1,8 @@
 //! Judging: finds the baseline in the store, reads the reports, and asks the domain.
 
-use plimsoll_domain::baseline::{self, Choice};
+use std::sync::Arc;
+
+use plimsoll_domain::baseline::{self, Choice, Measured};
 use plimsoll_domain::comparison::Comparison;
 use plimsoll_domain::ids::RunId;
 use plimsoll_domain::noise::Noise;
@@ -13,20 +15,49 @@ use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store;
 
+/// A run that is about to be stored.
+#[derive(Debug, Clone)]
+pub struct Coming {
+    pub report: Arc<Report>,
+    pub accepted: bool,
+}
+
 /// The comparison of a new report with the baseline that the rule chooses for it.
-pub async fn judge_new(state: &AppState, candidate: std::sync::Arc<Report>) -> Result<Comparison> {
-    let earlier = store::snapshots::comparable(state.pool(), &candidate).await?;
+pub async fn judge_new(state: &AppState, candidate: Arc<Report>) -> Result<Comparison> {
+    judge(state, candidate, None).await
+}
+
+/// The same, as if `coming` were stored already.
+pub async fn judge_beside(state: &AppState, candidate: Arc<Report>, coming: Coming) -> Result<Comparison> {
+    judge(state, candidate, Some(coming)).await
+}
+
+async fn judge(state: &AppState, candidate: Arc<Report>, coming: Option<Coming>) -> Result<Comparison> {
+    let mut earlier = store::snapshots::comparable(state.pool(), &candidate).await?;
+    let coming = coming.filter(|coming| store::snapshots::compares(&candidate, &coming.report));
+    earlier.extend(coming.as_ref().map(|Coming { report, accepted }| Measured {
+        run_id: report.run_id,
+        revision: report.revision.clone(),
+        started_at: report.started_at,
+        accepted: *accepted,
+    }));
     let choice = baseline::choose(&candidate.revision, candidate.started_at, &earlier);
     let policy = policy_of(state, &candidate).await?;
     let (run_ids, because) = choice.map_or((Vec::new(), None), |Choice { run_ids, because }| (run_ids, Some(because)));
     let mut packed = Vec::new();
+    let mut whole = Vec::new();
     for run_id in run_ids {
-        packed.push(stored(state, run_id).await?);
+        match coming.as_ref().filter(|coming| coming.report.run_id == run_id) {
+            Some(coming) => whole.push(Arc::clone(&coming.report)),
+            None => packed.push(stored(state, run_id).await?),
+        }
     }
     state
         .compute(move || {
             let runs = packed.iter().map(pack::unpack).collect::<Result<Vec<_>, _>>()?;
-            let baseline = Baseline { runs: runs.iter().collect(), chosen_because: because };
+            let mut runs: Vec<&Report> = runs.iter().chain(whole.iter().map(AsRef::as_ref)).collect();
+            runs.sort_by_key(|run| std::cmp::Reverse((run.started_at, run.run_id)));
+            let baseline = Baseline { runs, chosen_because: because };
             let baseline = (!baseline.runs.is_empty()).then_some(&baseline);
             Ok(verdict::judge(baseline, &candidate, &policy, &Noise::default()))
         })

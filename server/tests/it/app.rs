@@ -5,12 +5,15 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use plimsoll_domain::report::Report;
 use plimsoll_domain::synthetic::Synthetic;
-use plimsoll_server::access::{self, Tokens};
+use plimsoll_server::access::{self, Grant, Scope, Tokens};
 use plimsoll_server::postgres::scratch::Scratch;
 use plimsoll_server::router::router;
 use plimsoll_server::state::{AppState, Settings};
+use plimsoll_server::store::projects::Visibility;
+use plimsoll_server::store::tokens::New;
 use plimsoll_server::store::{self, Pool};
 use secrecy::{ExposeSecret as _, SecretString};
+use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 use tower::ServiceExt as _;
@@ -26,6 +29,7 @@ pub(crate) struct App {
     /// A token that may also set policies.
     admin: SecretString,
     pub(crate) pool: Pool,
+    url: SecretString,
 }
 
 /// The address of a migrated, empty database.
@@ -45,12 +49,21 @@ pub(crate) struct Answer {
 
 impl App {
     pub(crate) async fn new() -> Self {
-        let pool = store::database::open(&database().await, 4).await.expect("connections");
+        Self::on(database().await).await
+    }
+
+    /// Another server on the same database.
+    pub(crate) async fn beside(&self) -> Self {
+        Self::on(self.url.clone()).await
+    }
+
+    async fn on(url: SecretString) -> Self {
+        let pool = store::database::open(&url, 4).await.expect("connections");
         let tokens = Tokens::new(&[SecretString::from(TOKEN)]);
         let folder = tempfile::tempdir().expect("a temporary directory");
         let (admin, _) = access::ensure(&pool, folder.path()).await.expect("the server's own token");
         let state = AppState::new(pool.clone(), Settings { tokens, ..Settings::default() });
-        Self { router: router(state.clone()), state, admin, pool }
+        Self { router: router(state.clone()), state, admin, pool, url }
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
@@ -64,6 +77,34 @@ impl App {
             headers: parts.headers,
             json: serde_json::from_slice(&bytes).unwrap_or_default(),
         }
+    }
+
+    /// A new token, for one project or all.
+    pub(crate) async fn token(&self, scope: Scope, project: Option<&str>) -> String {
+        let token = access::random().unwrap();
+        let project = project.map(|slug| slug.parse().unwrap());
+        if let Some(project) = &project {
+            store::projects::ensure(&self.pool, project, Visibility::Public).await.unwrap();
+        }
+        let grant = Grant { scope, project };
+        let new = New { name: &token[..8], grant: &grant, created_by: "a test", lasts: None };
+        store::tokens::insert(&self.pool, &access::hash(&token), &new).await.unwrap().unwrap();
+        token
+    }
+
+    /// A request as JSON, signed by an administrator's token.
+    pub(crate) async fn ask(&self, method: &str, path: &str, body: &impl Serialize) -> Answer {
+        self.ask_by(self.admin.expose_secret(), method, path, body).await
+    }
+
+    pub(crate) async fn ask_by(&self, token: &str, method: &str, path: &str, body: &impl Serialize) -> Answer {
+        let request = Request::builder().method(method).uri(path);
+        self.send(signed_by(token, request).body(serde_json::to_string(body).unwrap().into()).unwrap()).await
+    }
+
+    /// A request whose answer's body is not read.
+    pub(crate) async fn open(&self, request: Request<Body>) -> axum::response::Response {
+        self.router.clone().oneshot(request).await.expect("the router does not fail")
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {

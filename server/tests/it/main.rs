@@ -4,6 +4,7 @@ mod app;
 mod bad_input;
 mod baseline;
 mod embedded;
+mod jobs;
 mod migrations;
 mod openapi;
 mod own_database;
