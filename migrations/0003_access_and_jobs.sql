@@ -174,21 +174,28 @@ create table deliveries (
 );
 create index deliveries_due on deliveries (next_at) where delivered_at is null and failed_at is null;
 
--- An upload in parts, until it is whole.
+-- An upload in parts; one of each owner for a run, so that nobody stands in another's way.
 create table uploads (
-    run_id uuid primary key,
+    id bigint generated always as identity primary key,
+    run_id uuid not null,
+    -- As the audit log names them.
+    owner text not null,
     -- Of all parts together.
     sha256 bytea not null check (length(sha256) = 32),
     bytes bigint not null check (bytes > 0),
     received bigint not null default 0 check (received between 0 and bytes),
-    owner text not null,
-    updated_at timestamptz not null default now()
+    updated_at timestamptz not null default now(),
+    -- Its report is stored and its parts are gone; that it was answers a repeated request.
+    finished_at timestamptz,
+    unique (run_id, owner)
 );
+create index uploads_by_owner on uploads (owner) where finished_at is null;
+create index uploads_by_age on uploads (updated_at);
 create table upload_parts (
-    run_id uuid not null references uploads (run_id) on delete cascade,
+    upload bigint not null references uploads (id) on delete cascade,
     start bigint not null,
     body bytea not null,
-    primary key (run_id, start)
+    primary key (upload, start)
 );
 alter table upload_parts alter column body set storage external;
 

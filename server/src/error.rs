@@ -30,11 +30,18 @@ pub struct Problem {
     pub retry_after: Option<u64>,
     /// The cause that only the log may know.
     cause: Option<String>,
+    /// Of an upload in parts: how much the server has.
+    received: Option<u64>,
 }
 
 impl AppError {
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self(Problem { status, detail: detail.into(), retry_after: None, cause: None })
+        Self(Problem { status, detail: detail.into(), retry_after: None, cause: None, received: None })
+    }
+
+    /// An upload in parts is elsewhere than the client believes.
+    pub fn at(received: u64, detail: impl Into<String>) -> Self {
+        Self(Problem { received: Some(received), ..Self::new(StatusCode::CONFLICT, detail).0 })
     }
 
     pub fn not_found(what: impl std::fmt::Display) -> Self {
@@ -56,6 +63,7 @@ impl AppError {
             detail: "an error of the server; its log has the details under this request id".to_owned(),
             retry_after: None,
             cause: Some(cause.to_string()),
+            received: None,
         })
     }
 
@@ -99,6 +107,9 @@ pub struct Body<'a> {
     /// Of failures of the server: its log has the cause under it.
     #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<&'a str>,
+    /// Of an upload in parts that is elsewhere than the request says: where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    received: Option<u64>,
 }
 
 impl Problem {
@@ -108,6 +119,7 @@ impl Problem {
             status: self.status.as_u16(),
             detail: &self.detail,
             request_id,
+            received: self.received,
         };
         let json = serde_json::to_vec(&body).unwrap_or_default();
         let mut response = (self.status, [(header::CONTENT_TYPE, "application/problem+json")], json).into_response();

@@ -66,6 +66,11 @@ impl Routes {
     }
 
     #[must_use]
+    pub fn patch<T: 'static>(self, path: &str, need: Need, handler: impl Handler<T, AppState>) -> Self {
+        self.add(Method::PATCH, MethodFilter::PATCH, path, need, handler)
+    }
+
+    #[must_use]
     pub fn delete<T: 'static>(self, path: &str, need: Need, handler: impl Handler<T, AppState>) -> Self {
         self.add(Method::DELETE, MethodFilter::DELETE, path, need, handler)
     }

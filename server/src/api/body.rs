@@ -1,5 +1,6 @@
 //! The body of an upload: plain or gzip, bounded as sent and as unpacked, and in how many are held at a time.
 
+use std::future::Future;
 use std::io::Read as _;
 use std::time::Duration;
 
@@ -26,6 +27,20 @@ pub(super) struct ReportBody {
 const TURN_WITHIN: Duration = Duration::from_secs(10);
 
 impl ReportBody {
+    /// Parts that `read` brings, joined to one compressed body once there is room for it in memory.
+    pub(super) async fn joined<F: Future<Output = Result<Vec<Vec<u8>>>>>(
+        state: &AppState,
+        read: impl FnOnce() -> F,
+    ) -> Result<Self> {
+        let turn = turn(state).await?;
+        Ok(Self { bytes: read().await?.concat().into(), gzip: true, turn })
+    }
+
+    /// As it was sent.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     pub(super) fn into_turn(self) -> OwnedSemaphorePermit {
         self.turn
     }
@@ -49,16 +64,20 @@ impl FromRequest<AppState> for ReportBody {
         let gzip = is_gzip(request.headers())?;
         check_type(request.headers())?;
         check_length(request.headers())?;
-        let turn = tokio::time::timeout(TURN_WITHIN, state.uploads().clone().acquire_owned()).await;
-        let busy = |_| AppError::new(StatusCode::SERVICE_UNAVAILABLE, "too many uploads at a time; try again");
-        let held = turn.map_err(busy)?.map_err(AppError::internal)?;
+        let turn = turn(state).await?;
         DefaultBodyLimit::max(MAX_BYTES).apply(&mut request);
         let bytes = Bytes::from_request(request, state).await.map_err(|rejection| match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => too_large(),
             status => AppError::new(status, rejection.body_text()),
         })?;
-        Ok(Self { bytes, gzip, turn: held })
+        Ok(Self { bytes, gzip, turn })
     }
+}
+
+async fn turn(state: &AppState) -> Result<OwnedSemaphorePermit> {
+    let turn = tokio::time::timeout(TURN_WITHIN, state.uploads().clone().acquire_owned()).await;
+    let busy = |_| AppError::new(StatusCode::SERVICE_UNAVAILABLE, "too many uploads at a time; try again");
+    turn.map_err(busy)?.map_err(AppError::internal)
 }
 
 fn too_large() -> AppError {

@@ -5,6 +5,7 @@ mod body;
 mod health;
 mod live;
 pub mod openapi;
+mod parts;
 mod policy;
 mod read;
 mod runs;
@@ -23,6 +24,9 @@ pub fn routes(state: &AppState) -> Routes {
         .get("/readyz", Need::Open, health::ready)
         .get("/api/v1/openapi.json", Need::Open, openapi::document)
         .post("/api/v1/snapshots", Need::Named(Scope::Upload), upload::post)
+        .put("/api/v1/uploads/{run}", Need::Named(Scope::Upload), parts::begin)
+        .patch("/api/v1/uploads/{run}", Need::Named(Scope::Upload), parts::append)
+        .post("/api/v1/uploads/{run}/finish", Need::Named(Scope::Upload), parts::finish)
         .get("/api/v1/snapshots/{run}", run, read::snapshot)
         .get("/api/v1/snapshots/{run}/report", run, read::report)
         .get("/api/v1/snapshots/{run}/comparison", run, read::stored_comparison)

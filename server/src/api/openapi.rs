@@ -9,7 +9,7 @@ use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Components, ContentBuilder, Ref, RefOr};
 
-use super::{agent, health, live, policy, read, runs, upload, webhooks};
+use super::{agent, health, live, parts, policy, read, runs, upload, webhooks};
 use crate::access::{Need, Route};
 use crate::error;
 use crate::state::AppState;
@@ -22,6 +22,9 @@ use crate::state::AppState;
         health::alive,
         health::ready,
         upload::post,
+        parts::begin,
+        parts::append,
+        parts::finish,
         read::snapshot,
         read::report,
         read::stored_comparison,

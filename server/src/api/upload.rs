@@ -25,6 +25,19 @@ pub(super) struct Uploaded {
     comparison: Comparison,
 }
 
+impl Uploaded {
+    pub(super) fn of(
+        state: &AppState,
+        headers: &HeaderMap,
+        project: &ProjectSlug,
+        run_id: RunId,
+        comparison: Comparison,
+        created: bool,
+    ) -> Self {
+        Self { run_id, url: page(state, headers, project, run_id), created, comparison }
+    }
+}
+
 /// Stores a report and answers with the verdict. Sending the same report again is no harm.
 #[utoipa::path(post, path = "/api/v1/snapshots", request_body = Report, responses((status = 201, description = "Stored and judged", body = Uploaded), (status = 200, description = "Stored before", body = Uploaded)))]
 pub(super) async fn post(
@@ -33,14 +46,28 @@ pub(super) async fn post(
     headers: HeaderMap,
     body: ReportBody,
 ) -> Result<(StatusCode, Json<Uploaded>)> {
+    store(&state, &caller, &headers, body, None).await
+}
+
+/// Stores and judges a report that is there as a whole; `wanted` is the run it must be of.
+pub(super) async fn store(
+    state: &AppState,
+    caller: &Caller,
+    headers: &HeaderMap,
+    body: ReportBody,
+    wanted: Option<RunId>,
+) -> Result<(StatusCode, Json<Uploaded>)> {
     // A parsed report is larger than its body: the turn lasts until it is stored.
     let parse = move || read(&body).map(|report| (Arc::new(report), body.into_turn()));
     let (report, _turn) = state.compute(parse).await??;
+    if let Some(wanted) = wanted.filter(|wanted| *wanted != report.run_id) {
+        let detail = format!("run_id: the report is of run {}, not of {wanted}", report.run_id);
+        return Err(AppError::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+    }
     caller.require(Scope::Upload, &report.project)?;
-    let Ingested { comparison, created } = ingest::ingest(&state, Arc::clone(&report)).await?;
+    let Ingested { comparison, created } = ingest::ingest(state, Arc::clone(&report)).await?;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    let url = page(&state, &headers, &report.project, report.run_id);
-    Ok((status, Json(Uploaded { run_id: report.run_id, url, created, comparison })))
+    Ok((status, Json(Uploaded::of(state, headers, &report.project, report.run_id, comparison, created))))
 }
 
 fn read(body: &ReportBody) -> Result<Report> {

@@ -53,7 +53,7 @@ async fn adopt(response: Response, request_id: Option<&str>) -> Response {
     } else {
         message
     };
-    let problem = Problem { status: parts.status, detail, retry_after: None, cause: None };
+    let problem = Problem { status: parts.status, detail, retry_after: None, cause: None, received: None };
     let mut answer = problem.render(request_id.filter(|_| parts.status.is_server_error()));
     for (name, value) in &parts.headers {
         if ![header::CONTENT_TYPE, header::CONTENT_LENGTH].contains(name) {

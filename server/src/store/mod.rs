@@ -18,6 +18,7 @@ pub mod sessions;
 pub mod snapshots;
 pub mod testbeds;
 pub mod tokens;
+pub mod uploads;
 pub mod verdicts;
 pub mod webhooks;
 

@@ -41,6 +41,6 @@ pub async fn sha256(executor: impl Executor<'_>, run_id: RunId) -> Result<Option
     found.map(hash).transpose()
 }
 
-fn hash(bytes: Vec<u8>) -> Result<[u8; 32]> {
+pub(super) fn hash(bytes: Vec<u8>) -> Result<[u8; 32]> {
     bytes.try_into().map_err(|_| corrupt("hash")("not 32 bytes".to_owned()))
 }

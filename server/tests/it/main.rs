@@ -8,6 +8,7 @@ mod jobs;
 mod migrations;
 mod openapi;
 mod own_database;
+mod parts;
 mod program;
 mod reading;
 mod recovery;
