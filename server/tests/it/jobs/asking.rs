@@ -104,7 +104,7 @@ async fn lists_leave_out_what_the_caller_may_not_read() {
     sqlx::query("update projects set visibility = 'private' where slug = 'speech'").execute(&app.pool).await.unwrap();
     let ids = |runs: Value| runs.as_array().unwrap().iter().map(|run| run["run_id"].clone()).collect::<Vec<_>>();
     let (seen, hidden): (Value, Value) = (seen.to_string().into(), hidden.to_string().into());
-    assert_eq!(ids(app.get("/api/v1/runs").await.json), [seen.clone()]);
+    assert_eq!(ids(app.get("/api/v1/runs").await.json), std::slice::from_ref(&seen));
     assert_eq!(ids(app.get("/api/v1/runs?project=speech").await.json), Vec::<Value>::new());
     let own = app.token(Scope::Read, Some("speech")).await;
     assert_eq!(ids(app.ask_by(&own, "GET", "/api/v1/runs", &()).await.json), [hidden.clone(), seen.clone()]);

@@ -2,4 +2,7 @@
 
 mod actor;
 mod asking;
+mod backfill;
+mod live;
 mod outcome;
+mod stream;
