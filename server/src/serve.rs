@@ -1,5 +1,7 @@
 //! Starting and stopping the whole server, for the program and for whoever embeds it.
 
+mod accept;
+
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -33,8 +35,6 @@ pub enum ServeError {
     DataDir { path: PathBuf, source: io::Error },
     #[error("listening on {at}: {source}")]
     Listen { at: SocketAddr, source: io::Error },
-    #[error("serving: {0}")]
-    Serve(io::Error),
     #[error("a task of ours failed: {0}")]
     Task(#[from] tokio::task::JoinError),
 }
@@ -47,7 +47,7 @@ pub struct Server {
     token_file: PathBuf,
     state: AppState,
     end: Option<oneshot::Sender<()>>,
-    served: JoinHandle<io::Result<()>>,
+    served: JoinHandle<()>,
     background: JoinSet<()>,
     /// Last: ends after everything that uses it.
     cluster: Option<Cluster>,
@@ -89,10 +89,7 @@ impl Server {
         let state = AppState::new(pool.clone(), settings);
         let app = router(state.clone());
         let (end, ended) = oneshot::channel::<()>();
-        let served = tokio::spawn(async move {
-            let ended = async { drop(ended.await) };
-            axum::serve(listener, app).with_graceful_shutdown(ended).await
-        });
+        let served = tokio::spawn(accept::serve(listener, app, config.connections, ended));
         let background = background::start(&state);
         Ok(Self { address, token, token_file, state, end: Some(end), served, background, cluster })
     }
@@ -142,7 +139,7 @@ impl Server {
             tracing::warn!("database connections were still in use");
         }
         match drained {
-            Ok(served) => served?.map_err(ServeError::Serve),
+            Ok(served) => Ok(served?),
             Err(_) => Ok(()),
         }
     }

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum_extra::extract::CookieJar;
 use axum_extra::extract::cookie::{Cookie, SameSite};
 
+use super::caller::Caller;
 use super::token::{hash, random};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store;
+use crate::store::audit::Entry;
 
 pub use crate::store::sessions::{Owner, SignedIn};
 
@@ -17,10 +19,31 @@ pub use crate::store::sessions::{Owner, SignedIn};
 const LASTS: Duration = Duration::from_secs(12 * 60 * 60);
 
 /// Begins a session and returns the cookie to set. What the session may do follows the token or the member's rows.
-pub async fn begin(state: &AppState, by: SignedIn) -> Result<Cookie<'static>> {
+pub async fn begin(state: &AppState, caller: &Caller, by: SignedIn) -> Result<Cookie<'static>> {
     let value = random().map_err(AppError::internal)?;
-    store::sessions::insert(state.pool(), &hash(&value), &by, LASTS).await?;
+    let mut transaction = store::begin(state.pool()).await?;
+    let actor = match &by {
+        SignedIn::Token(id) => {
+            let token = store::tokens::in_use_by_id(&mut *transaction, *id).await?;
+            let ended = || AppError::unauthorized("this token has expired or was revoked");
+            format!("token {}", token.ok_or_else(ended)?.name)
+        }
+        SignedIn::Member(login) => format!("github {}", login.to_lowercase()),
+    };
+    store::sessions::insert(&mut *transaction, &hash(&value), &by, LASTS).await?;
+    store::audit::write(&mut *transaction, &Entry { actor, ..caller.entry("session.begin") }).await?;
+    store::commit(transaction).await?;
     Ok(cookie(state, value))
+}
+
+/// Notes a sign-in that failed; `with` says by what it was tried, and is no secret. An error when there were too many
+/// from this address.
+pub async fn failed(state: &AppState, caller: &Caller, with: &str) -> Result<()> {
+    let refusal = state.limits().failure(caller.address, AppError::unauthorized("this sign-in failed"));
+    if refusal.status() == StatusCode::TOO_MANY_REQUESTS {
+        return Err(refusal);
+    }
+    Ok(store::audit::write(state.pool(), &caller.entry("session.refuse").subject(with)).await?)
 }
 
 /// Ends the session of these headers, if there is one, and returns the cookie that removes it from the browser.

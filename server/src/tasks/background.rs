@@ -8,13 +8,15 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::task::JoinSet;
 
-use super::{deliveries, leases};
+use super::{deliveries, leases, tidy};
 use crate::state::AppState;
 
 /// A call that takes longer is given up: the database may be unreachable without a word.
 const WITHIN: Duration = Duration::from_secs(60);
 /// Events are not late by more.
 const DELIVERIES_EVERY: Duration = Duration::from_secs(1);
+
+const TIDY_EVERY: Duration = Duration::from_secs(60);
 
 /// Starts all of it; it ends when the server drains.
 pub fn start(state: &AppState) -> JoinSet<()> {
@@ -34,6 +36,7 @@ pub fn start(state: &AppState) -> JoinSet<()> {
         })
         .await;
     });
+    tasks.spawn(repeat(state.clone(), "tidy", TIDY_EVERY, |state| async move { tidy::run_once(&state).await }));
     tasks
 }
 

@@ -9,4 +9,5 @@ pub mod ingest;
 pub mod jobs;
 pub mod leases;
 pub mod pack;
+pub mod tidy;
 pub mod verdict;

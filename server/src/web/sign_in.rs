@@ -12,7 +12,7 @@ use serde::Deserialize;
 use url::Url;
 
 use super::view::{Frame, Here, Look, Page, query_value, render};
-use crate::access::hash;
+use crate::access::{Caller, hash};
 use crate::access::session::{self, SignedIn};
 use crate::error::Result;
 use crate::state::AppState;
@@ -46,6 +46,7 @@ pub(super) async fn page(State(state): State<AppState>, frame: Frame, Query(want
 
 pub(super) async fn by_token(
     State(state): State<AppState>,
+    caller: Caller,
     frame: Frame,
     headers: HeaderMap,
     Form(given): Form<Given>,
@@ -53,8 +54,9 @@ pub(super) async fn by_token(
     let next = own_path(given.next.as_deref());
     let token = hash(given.token.trim());
     match store::tokens::in_use(state.pool(), &token).await? {
-        Some(token) => enter(&state, &headers, SignedIn::Token(token.id), &next).await,
+        Some(token) => enter(&state, &caller, &headers, SignedIn::Token(token.id), &next).await,
         None => {
+            session::failed(&state, &caller, "a token").await?;
             let problem = "This token is not known here, has expired or was revoked. Tokens of the server’s \
                            configuration only upload, and do not sign in.";
             Ok((StatusCode::UNAUTHORIZED, show(&state, frame, &next, Some(problem.to_owned()))).into_response())
@@ -68,9 +70,15 @@ pub(super) async fn sign_out(State(state): State<AppState>, headers: HeaderMap) 
 }
 
 /// Begins a session in place of the one that the browser may have.
-async fn enter(state: &AppState, headers: &HeaderMap, by: SignedIn, next: &str) -> Result<Response> {
+async fn enter(
+    state: &AppState,
+    caller: &Caller,
+    headers: &HeaderMap,
+    by: SignedIn,
+    next: &str,
+) -> Result<Response> {
     session::end(state, headers).await?;
-    let cookie = session::begin(state, by).await?;
+    let cookie = session::begin(state, caller, by).await?;
     Ok((CookieJar::new().add(cookie), Redirect::to(next)).into_response())
 }
 

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use subtle::ConstantTimeEq as _;
 
 use super::{Wanted, enter, own_path, show};
-use crate::access::random;
-use crate::access::session::SignedIn;
+use crate::access::session::{self, SignedIn};
+use crate::access::{Caller, random};
 use crate::error::{AppError, Result};
 use crate::github::{App, SignInError};
 use crate::state::AppState;
@@ -48,6 +48,7 @@ pub(in crate::web) async fn begin(State(state): State<AppState>, Query(wanted): 
 
 pub(in crate::web) async fn callback(
     State(state): State<AppState>,
+    caller: Caller,
     frame: Frame,
     headers: HeaderMap,
     Query(back): Query<Back>,
@@ -55,8 +56,11 @@ pub(in crate::web) async fn callback(
     let trip = Trip::of(&state, &headers);
     let next = trip.as_ref().map_or_else(|| "/".to_owned(), |trip| trip.next.clone());
     let mut response = match come_back(&state, trip, back).await {
-        Ok(login) => enter(&state, &headers, SignedIn::Member(login), &next).await?,
-        Err(Failure { status, problem }) => (status, show(&state, frame, &next, Some(problem))).into_response(),
+        Ok(login) => enter(&state, &caller, &headers, SignedIn::Member(login), &next).await?,
+        Err(Failure { status, problem }) => {
+            session::failed(&state, &caller, "GitHub").await?;
+            (status, show(&state, frame, &next, Some(problem))).into_response()
+        }
     };
     // Whatever came of it, this trip is over.
     if let Ok(over) = HeaderValue::from_str(&ended(&state).to_string()) {
