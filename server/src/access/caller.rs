@@ -107,6 +107,11 @@ impl Caller {
         if self.may(scope, project) { Ok(()) } else { Err(self.refusal(scope, Some(project))) }
     }
 
+    /// The same for the whole server.
+    pub fn require_everywhere(&self, scope: Scope) -> Result<(), AppError> {
+        if self.may_everywhere(scope) { Ok(()) } else { Err(self.refusal(scope, None)) }
+    }
+
     pub(super) fn refusal(&self, scope: Scope, project: Option<&ProjectSlug>) -> AppError {
         if self.who == Who::Anonymous {
             return AppError::unauthorized(

@@ -1,6 +1,7 @@
 //! The JSON API. Its table of routes says what each of them needs.
 
 mod agent;
+mod audit;
 mod body;
 mod health;
 mod live;
@@ -9,7 +10,9 @@ mod parts;
 mod policy;
 mod read;
 mod runs;
+mod tokens;
 mod upload;
+mod visibility;
 mod webhooks;
 
 use crate::access::{Need, Routes, Scope};
@@ -49,4 +52,10 @@ pub fn routes(state: &AppState) -> Routes {
         .get("/api/v1/projects/{project}/webhooks", admin, webhooks::list)
         .post("/api/v1/projects/{project}/webhooks", admin, webhooks::create)
         .delete("/api/v1/projects/{project}/webhooks/{id}", admin, webhooks::remove)
+        .get("/api/v1/projects/{project}/visibility", read, visibility::get)
+        .put("/api/v1/projects/{project}/visibility", admin, visibility::put)
+        .get("/api/v1/tokens", Need::Named(Scope::Admin), tokens::list)
+        .post("/api/v1/tokens", Need::Named(Scope::Admin), tokens::create)
+        .delete("/api/v1/tokens/{id}", Need::Named(Scope::Admin), tokens::revoke)
+        .get("/api/v1/audit", Need::Named(Scope::Admin), audit::list)
 }

@@ -9,7 +9,7 @@ use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Components, ContentBuilder, Ref, RefOr};
 
-use super::{agent, health, live, parts, policy, read, runs, upload, webhooks};
+use super::{agent, audit, health, live, parts, policy, read, runs, tokens, upload, visibility, webhooks};
 use crate::access::{Need, Route};
 use crate::error;
 use crate::state::AppState;
@@ -47,6 +47,12 @@ use crate::state::AppState;
         webhooks::list,
         webhooks::create,
         webhooks::remove,
+        visibility::get,
+        visibility::put,
+        tokens::list,
+        tokens::create,
+        tokens::revoke,
+        audit::list,
     )
 )]
 struct Described;

@@ -85,7 +85,8 @@ async fn connection(
 ) {
     let _ = stream.set_nodelay(true);
     #[cfg(target_os = "linux")]
-    let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, TAKEN_WITHIN.as_millis().try_into().unwrap_or(u32::MAX));
+    let _ =
+        rustix::net::sockopt::set_tcp_user_timeout(&stream, TAKEN_WITHIN.as_millis().try_into().unwrap_or(u32::MAX));
     if !matches!(timeout(HEAD_WITHIN, begins(&stream)).await, Ok(Ok(true))) {
         return;
     }

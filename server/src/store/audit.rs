@@ -11,17 +11,20 @@ use super::time::from_db;
 use super::{Executor, Result, corrupt};
 
 /// One act. [`Caller::entry`](crate::access::Caller::entry) starts one for the sender of a request.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Entry {
     /// `token NAME`, `github LOGIN`, `console` or `server`.
     pub actor: String,
     /// `token.create`, `policy.set`, …
     pub action: String,
+    #[schema(value_type = Option<String>)]
     pub project: Option<ProjectSlug>,
     /// What it was done to.
     pub subject: Option<String>,
     /// An object; no secrets.
+    #[schema(value_type = Object)]
     pub detail: Value,
+    #[schema(value_type = Option<String>)]
     pub address: Option<IpAddr>,
     pub request_id: Option<String>,
 }
@@ -56,9 +59,10 @@ impl Entry {
 }
 
 /// An entry as it is read.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Recorded {
     pub id: i64,
+    #[schema(value_type = String)]
     pub at: Timestamp,
     #[serde(flatten)]
     pub entry: Entry,

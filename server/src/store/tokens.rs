@@ -65,10 +65,12 @@ pub struct New<'a> {
 /// More are not listed.
 const MAX_LISTED: i64 = 10_000;
 
-/// Stores the hash of an administrator's token under `name`; an earlier token of that name stops to work.
+/// Stores the hash of an administrator's token under `name`; an earlier token of that name stops to work. A token that is
+/// there already, revoked or under another name, stays as it is.
 pub async fn put_admin(executor: impl Executor<'_>, name: &str, sha256: &[u8; 32]) -> Result<()> {
     sqlx::query!(
-        "insert into access_tokens (name, sha256, scope, created_by) values ($1, $2, 'admin', 'server')
+        "insert into access_tokens (name, sha256, scope, created_by) select $1, $2, 'admin', 'server'
+         where not exists (select from access_tokens where sha256 = $2 and (revoked_at is not null or name <> $1))
          on conflict (name) where revoked_at is null
              do update set sha256 = excluded.sha256, created_at = now(), scope = 'admin', project = null,
                  expires_at = null

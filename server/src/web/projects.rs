@@ -53,7 +53,8 @@ struct Newest {
 pub(super) async fn page(State(state): State<AppState>, frame: Frame) -> Result<Response> {
     let mut overviews = projects::list(state.pool()).await?;
     overviews.retain(|overview| overview.public || frame.caller.may(Scope::Read, &overview.slug));
-    let courses = pages::courses(state.pool()).await?;
+    let mut courses = pages::courses(state.pool()).await?;
+    courses.retain(|course| overviews.iter().any(|overview| overview.slug == course.project));
     let newest: Vec<RunId> = overviews.iter().filter_map(|o| Some(o.latest.as_ref()?.run_id)).collect();
     let judged: HashMap<RunId, String> = pages::judged(state.pool(), &newest)
         .await?

@@ -12,8 +12,8 @@ use serde::Deserialize;
 use url::Url;
 
 use super::view::{Frame, Here, Look, Page, query_value, render};
-use crate::access::{Caller, hash};
 use crate::access::session::{self, SignedIn};
+use crate::access::{Caller, hash};
 use crate::error::Result;
 use crate::state::AppState;
 use crate::store;
@@ -70,13 +70,7 @@ pub(super) async fn sign_out(State(state): State<AppState>, headers: HeaderMap) 
 }
 
 /// Begins a session in place of the one that the browser may have.
-async fn enter(
-    state: &AppState,
-    caller: &Caller,
-    headers: &HeaderMap,
-    by: SignedIn,
-    next: &str,
-) -> Result<Response> {
+async fn enter(state: &AppState, caller: &Caller, headers: &HeaderMap, by: SignedIn, next: &str) -> Result<Response> {
     session::end(state, headers).await?;
     let cookie = session::begin(state, caller, by).await?;
     Ok((CookieJar::new().add(cookie), Redirect::to(next)).into_response())
