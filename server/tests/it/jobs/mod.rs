@@ -3,6 +3,9 @@
 mod actor;
 mod asking;
 mod backfill;
+mod chaos;
 mod live;
+mod model;
 mod outcome;
+mod sound;
 mod stream;
