@@ -164,7 +164,11 @@ async fn stored(
     run_id: RunId,
 ) -> Result<(StatusCode, Json<Uploaded>)> {
     let comparison = store::verdicts::get(state.pool(), run_id).await?.ok_or_else(|| none(run_id))?;
-    on_run(state, caller, Scope::Upload, run_id).await?;
+    // A run that the caller may not read looks as if it did not exist.
+    on_run(state, caller, Scope::Upload, run_id).await.map_err(|error| match error.status() {
+        StatusCode::NOT_FOUND => none(run_id),
+        _ => error,
+    })?;
     let project = store::projects::of_run(state.pool(), run_id).await?.ok_or_else(|| none(run_id))?;
     Ok((StatusCode::OK, Json(Uploaded::of(state, headers, &project, run_id, comparison, false))))
 }

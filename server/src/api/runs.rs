@@ -9,7 +9,7 @@ use plimsoll_domain::job::{self, Run, RunRequest};
 use serde::Deserialize;
 
 use super::read::{asked, run_id};
-use crate::access::{Caller, Scope};
+use crate::access::{Caller, Scope, on_run};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store;
@@ -62,6 +62,9 @@ pub(super) async fn list(
 ) -> Result<Json<Vec<Run>>> {
     let RunsQuery { project, state: wanted, limit, before } = asked(query)?;
     let limit = limit.unwrap_or(LIMIT).clamp(1, MAX_LIMIT);
+    if let Some(before) = before {
+        on_run(&state, &caller, Scope::Read, before).await?;
+    }
     let filter = Filter { project: project.as_ref(), state: wanted, before, limit };
     let own: Vec<String> =
         caller.grants.iter().filter_map(|grant| grant.project.as_ref()).map(ToString::to_string).collect();

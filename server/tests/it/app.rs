@@ -47,6 +47,14 @@ pub(crate) struct Answer {
     pub(crate) json: Value,
 }
 
+/// The head of an answer, and its body if it is JSON.
+#[derive(Debug)]
+pub(crate) struct Probed {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: axum::http::HeaderMap,
+    pub(crate) json: Value,
+}
+
 impl App {
     pub(crate) async fn new() -> Self {
         Self::on(database().await).await
@@ -105,6 +113,16 @@ impl App {
     /// A request whose answer's body is not read.
     pub(crate) async fn open(&self, request: Request<Body>) -> axum::response::Response {
         self.router.clone().oneshot(request).await.expect("the router does not fail")
+    }
+
+    /// How a request is answered: of a success only the head, since it may be a stream.
+    pub(crate) async fn probe(&self, request: Request<Body>) -> Probed {
+        let (parts, body) = self.router.clone().oneshot(request).await.expect("the router does not fail").into_parts();
+        let kind = parts.headers.get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let whole = kind.contains("json");
+        let bytes = if whole { to_bytes(body, 64 << 20).await.expect("a whole body") } else { Default::default() };
+        let json = serde_json::from_slice(&bytes).unwrap_or_default();
+        Probed { status: parts.status, headers: parts.headers, json }
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {

@@ -1,5 +1,6 @@
 //! The server as its users meet it: the real router on a real Postgres, and the real program.
 
+mod access;
 mod app;
 mod bad_input;
 mod baseline;
