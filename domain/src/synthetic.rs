@@ -257,7 +257,8 @@ impl Run<'_> {
         let latency_ms = f64::from(workers) / tps * 1_000.0;
         let edge_s = (seconds / 10).clamp(u64::from(seconds > 2), 10);
         let (from, to) = (ramp_s + edge_s, (seconds - edge_s).max(ramp_s + edge_s));
-        let slice_s = if seconds > 120 { 10 } else { 1 };
+        // As the runner cuts them.
+        let slice_s = if seconds < 600 { 1 } else { 10 };
         let mut step = Step {
             role,
             workers,

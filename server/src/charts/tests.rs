@@ -87,7 +87,7 @@ fn a_staircase_of_one_step_or_none() {
 
 #[test]
 fn a_soak_has_at_most_sixty_points_and_breaks_at_a_gap() {
-    let report = Synthetic { stability_s: 300, ..Synthetic::default() }.report();
+    let report = Synthetic { stability_s: 600, ..Synthetic::default() }.report();
     let figures = Figures::of(&report);
     let soaked = &figures.stability.as_ref().unwrap().step;
     let mut step = report.stability().unwrap().clone();
