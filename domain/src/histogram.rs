@@ -3,25 +3,19 @@
 //! They are merged, never averaged, and travel in HdrHistogram's V2 compressed encoding (base64 in JSON), so that any
 //! percentile can be asked for later and other tools can read them.
 
-use std::borrow::Cow;
+mod allowance;
+mod read;
+
 use std::fmt;
-use std::io::Read as _;
 
 use hdrhistogram::Histogram as Table;
-use hdrhistogram::serialization::{Deserializer as HdrReader, Serializer as _, V2DeflateSerializer};
+use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+pub(crate) use allowance::within;
 
 /// The longest latency kept apart, one hour in microseconds; longer ones count as this.
 pub const HIGHEST_US: u64 = 3_600_000_000;
-/// An encoded histogram larger than this is refused before it is decoded.
-const MAX_ENCODED: usize = 1 << 20;
-/// The highest value of the table that holds an hour: its last power of two.
-const HIGHEST_TRACKED_US: u64 = (1 << 32) - 1;
-/// A header, and nine bytes for each of the 23 × 1,024 bins of such a table.
-const MAX_PLAIN: usize = 1 << 18;
-/// The first four bytes of the deflated V2 encoding.
-const DEFLATED: u32 = 0x1c84_9314;
-
 /// Empty and decoded ones hold their filled bins only; the table of all bins, 90 KB and more, comes with the first
 /// latency that is added.
 #[derive(Clone, Default)]
@@ -29,6 +23,8 @@ pub struct Histogram {
     /// Upper end in µs and count, rising. Empty once there is a table.
     bins: Box<[(u64, u64)]>,
     table: Option<Box<Table<u64>>>,
+    /// The encoding it was read from, as long as nothing is added: a report is passed on as it came.
+    encoded: Option<Box<[u8]>>,
 }
 
 /// By what they hold: how far the table behind a histogram has grown says nothing.
@@ -126,9 +122,13 @@ impl Histogram {
         self.bins.iter().copied().chain(of_table)
     }
 
-    /// HdrHistogram's V2 encoding, deflated. Equal histograms give the same bytes: the encoding tells how far the table
-    /// has grown, which depends on how a histogram came about, so it is written from a fresh one.
+    /// HdrHistogram's V2 encoding, deflated: the one it was read from, else one that is the same for equal histograms. The
+    /// encoding tells how far the table has grown, which depends on how a histogram came about, so it is written from a
+    /// fresh one.
     pub fn encode(&self) -> Vec<u8> {
+        if let Some(encoded) = &self.encoded {
+            return encoded.to_vec();
+        }
         let mut fresh = empty_table();
         self.bins().for_each(|(us, count)| add(&mut fresh, us, count));
         let mut bytes = Vec::new();
@@ -138,24 +138,12 @@ impl Histogram {
 
     /// Reads what [`encode`](Self::encode) wrote, or any V2 encoding in microseconds with at most three digits.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
-        if bytes.len() > MAX_ENCODED {
-            return Err(format!("an encoded histogram of {} bytes is larger than {MAX_ENCODED}", bytes.len()));
-        }
-        let plain = plain(bytes)?;
-        let read: Table<u64> =
-            HdrReader::new().deserialize(&mut &plain[..]).map_err(|e| format!("not an HdrHistogram: {e:?}"))?;
-        let bins = read.iter_recorded().map(|bin| (bin.value_iterated_to(), bin.count_at_value()));
-        if read.low() == 1 && read.sigfig() == 3 && read.max() <= HIGHEST_US {
-            return Ok(Self { bins: bins.collect(), table: None });
-        }
-        let mut table = empty_table();
-        bins.for_each(|(us, count)| add(&mut table, us, count));
-        let whole = Self { table: Some(Box::new(table)), ..Self::default() };
-        Ok(Self { bins: whole.bins().collect(), table: None })
+        read::decode(bytes)
     }
 
     fn table(&mut self) -> &mut Table<u64> {
         let bins = std::mem::take(&mut self.bins);
+        self.encoded = None;
         self.table.get_or_insert_with(|| {
             let mut table = empty_table();
             bins.iter().for_each(|(us, count)| add(&mut table, *us, *count));
@@ -180,61 +168,39 @@ fn middle(us: u64) -> f64 {
     (us + 1 - width + width / 2) as f64
 }
 
-/// Unpacks the deflated form and checks the header: the reader would reserve whatever memory it asks for.
-fn plain(bytes: &[u8]) -> Result<Cow<'_, [u8]>, String> {
-    // Four bytes of the header.
-    let number = |bytes: &[u8], at: usize| {
-        let four = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
-        four.map(u32::from_be_bytes).ok_or_else(|| "not an HdrHistogram: cut short".to_owned())
-    };
-    let plain = match number(bytes, 0)? {
-        DEFLATED => {
-            let mut unpacked = Vec::new();
-            let mut reader = flate2::read::ZlibDecoder::new(&bytes[bytes.len().min(8)..]).take(MAX_PLAIN as u64 + 1);
-            reader.read_to_end(&mut unpacked).map_err(|e| format!("not an HdrHistogram: {e}"))?;
-            Cow::Owned(unpacked)
-        }
-        _ => Cow::Borrowed(bytes),
-    };
-    let (payload, digits) = (number(&plain, 4)?, number(&plain, 12)?);
-    if plain.len() > MAX_PLAIN || payload as usize > plain.len() || digits > 3 {
-        return Err("not an HdrHistogram of three digits, or cut short".to_owned());
-    }
-    let high = u64::from(number(&plain, 24)?) << 32 | u64::from(number(&plain, 28)?);
-    if high > HIGHEST_TRACKED_US {
-        return Err(format!("a histogram of values up to {high}: at most an hour in us is read"));
-    }
-    Ok(plain)
-}
-
-#[cfg(feature = "openapi")]
-impl utoipa::PartialSchema for Histogram {
-    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
-        use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Byte)))
-            .description(Some("HdrHistogram's V2 compressed encoding in base64; values are µs"))
-            .into()
-    }
-}
-
-#[cfg(feature = "openapi")]
-impl utoipa::ToSchema for Histogram {}
-
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use base64::Engine as _;
-        serializer.serialize_str(&base64::engine::general_purpose::STANDARD.encode(self.encode()))
+        let base64 = base64::engine::general_purpose::STANDARD;
+        match &self.encoded {
+            Some(encoded) => serializer.serialize_str(&base64.encode(encoded)),
+            None => serializer.serialize_str(&base64.encode(self.encode())),
+        }
     }
 }
 
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Base64)
+    }
+}
+
+/// The text is not copied before it is decoded.
+struct Base64;
+
+impl de::Visitor<'_> for Base64 {
+    type Value = Histogram;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Histogram, E> {
         use base64::Engine as _;
-        let text = Cow::<'de, str>::deserialize(deserializer)?;
-        let bytes = base64::engine::general_purpose::STANDARD.decode(text.as_bytes()).map_err(de::Error::custom)?;
-        Self::decode(&bytes).map_err(de::Error::custom)
+        let bytes = base64::engine::general_purpose::STANDARD.decode(text).map_err(E::custom)?;
+        let histogram = Histogram::decode(&bytes).map_err(E::custom)?;
+        allowance::take(&histogram).map_err(E::custom)?;
+        Ok(histogram)
     }
 }
 

@@ -34,18 +34,20 @@ impl Report {
         if bytes.len() > MAX_BYTES {
             return Err(ReportError::TooLarge(bytes.len()));
         }
-        // The version first: a newer report may fail to parse for reasons that would only mislead.
         #[derive(serde::Deserialize)]
         struct Version {
             schema: u64,
         }
         let json = |e: serde_json::Error| ReportError::Json(e.to_string());
-        let Version { schema } = serde_json::from_slice(bytes).map_err(json)?;
-        if schema > u64::from(SCHEMA) {
-            return Err(ReportError::Newer(schema));
+        let report = weight::read::<Self>(bytes);
+        // A newer report may fail to parse for reasons that would only mislead.
+        if report.as_ref().map_or(true, |report| report.schema > SCHEMA) {
+            let Version { schema } = serde_json::from_slice(bytes).map_err(json)?;
+            if schema > u64::from(SCHEMA) {
+                return Err(ReportError::Newer(schema));
+            }
         }
-        weight::check(bytes).map_err(json)?;
-        let report: Self = serde_json::from_slice(bytes).map_err(json)?;
+        let report = report.map_err(json)?;
         report.check()?;
         Ok(report)
     }
