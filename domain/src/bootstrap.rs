@@ -6,7 +6,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-use crate::histogram::Histogram;
+use crate::histogram::{BINS, Histogram, bin, upper_end};
 
 /// Resamples behind each spread.
 pub const RESAMPLES: usize = 2_000;
@@ -38,7 +38,14 @@ pub struct Latencies {
     /// Upper ends of the used bins in µs, rising.
     values: Vec<u64>,
     /// Row by bin, column by slice: requests of the slice in this bin or below.
-    below: Vec<u32>,
+    below: Below,
+}
+
+/// Sixteen bits where they suffice: eight products at a time on any 64-bit x86.
+#[derive(Debug)]
+enum Below {
+    Narrow(Vec<i16>),
+    Wide(Vec<u32>),
 }
 
 impl Latencies {
@@ -46,25 +53,31 @@ impl Latencies {
     pub fn new(slices: &[Histogram], slice_ms: u64) -> Self {
         let together = slices.len().div_ceil(MOST_SLICES).max(1);
         let columns = slices.len().div_ceil(together);
-        // Value, column, count.
-        let mut bins: Vec<(u64, u32, u32)> = Vec::new();
+        let mut rows = vec![u32::MAX; BINS];
+        for (us, _) in slices.iter().flat_map(Histogram::bins) {
+            rows[bin(us)] = 0;
+        }
+        let mut values = Vec::new();
+        for (i, row) in rows.iter_mut().enumerate().filter(|(_, row)| **row == 0) {
+            *row = values.len() as u32;
+            values.push(upper_end(i));
+        }
+        let mut below = vec![0u32; values.len() * columns];
         for (i, slice) in slices.iter().enumerate() {
-            let column = (i / together) as u32;
-            bins.extend(slice.bins().map(|(value, count)| (value, column, u32::try_from(count).unwrap_or(u32::MAX))));
-        }
-        // A stable sort merges the rising runs that the slices are.
-        bins.sort_by_key(|(value, ..)| *value);
-        let mut values: Vec<u64> = Vec::new();
-        let mut below: Vec<u32> = Vec::new();
-        let mut sums = vec![0u32; columns];
-        for same in bins.chunk_by(|a, b| a.0 == b.0) {
-            for (_, column, count) in same {
-                let sum = &mut sums[*column as usize];
-                *sum = sum.saturating_add(*count);
+            for (us, count) in slice.bins() {
+                let cell = &mut below[rows[bin(us)] as usize * columns + i / together];
+                *cell = cell.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
             }
-            values.push(same[0].0);
-            below.extend_from_slice(&sums);
         }
+        for i in columns..below.len() {
+            below[i] = below[i].saturating_add(below[i - columns]);
+        }
+        let last = below.len().saturating_sub(columns);
+        let below = if below[last..].iter().all(|all| i16::try_from(*all).is_ok()) {
+            Below::Narrow(below.into_iter().map(|count| count as i16).collect())
+        } else {
+            Below::Wide(below)
+        };
         Self { slice_s: (slice_ms * together as u64) as f64 / 1_000.0, slices: columns, values, below }
     }
 
@@ -75,22 +88,16 @@ impl Latencies {
         }
         let at = self.row_of(q, &vec![1; self.slices], self.values.len() / 2);
         // What a slice adds to the quantile's error: its requests above the quantile beyond their share.
-        let influence: Vec<f64> = self
-            .row(at)
-            .iter()
-            .zip(self.row(self.values.len() - 1))
-            .map(|(below, all)| f64::from(*below) - q * f64::from(*all))
-            .collect();
+        let (below, all) = (self.row(at), self.row(self.values.len() - 1));
+        let influence: Vec<f64> = below.zip(all).map(|(below, all)| f64::from(below) - q * f64::from(all)).collect();
         let blocks = Blocks::fitting(&influence, self.slice_s);
         blocks.spread(|weights| (self.values[self.row_of(q, weights, at)] as f64).ln())
     }
 
     /// The bin that holds the quantile when each slice counts `weights` times, by the same rank as a histogram's.
     /// `near` is where to look first: resamples land close to the run's own quantile.
-    fn row_of(&self, q: f64, weights: &[u32], near: usize) -> usize {
-        let at_or_below = |row: usize| -> u64 {
-            self.row(row).iter().zip(weights).map(|(below, weight)| u64::from(*below) * u64::from(*weight)).sum()
-        };
+    fn row_of(&self, q: f64, weights: &[i16], near: usize) -> usize {
+        let at_or_below = |row: usize| self.weighted(row, weights);
         let last = self.values.len() - 1;
         let rank = ((q * at_or_below(last) as f64).ceil() as u64).max(1);
         let (mut low, mut high) = (0, last);
@@ -123,8 +130,31 @@ impl Latencies {
         low
     }
 
-    fn row(&self, row: usize) -> &[u32] {
-        &self.below[row * self.slices..][..self.slices]
+    /// The requests of a row, those of each slice times its weight.
+    fn weighted(&self, row: usize, weights: &[i16]) -> u64 {
+        let cells = row * self.slices..(row + 1) * self.slices;
+        match &self.below {
+            // Weights add up to the slices drawn, some hundreds: the sum stays within 32 bits.
+            Below::Narrow(below) => {
+                let products = below[cells].iter().zip(weights).map(|(n, weight)| i32::from(*n) * i32::from(*weight));
+                u64::from(products.sum::<i32>().unsigned_abs())
+            }
+            Below::Wide(below) => {
+                let products = below[cells]
+                    .iter()
+                    .zip(weights)
+                    .map(|(n, weight)| u64::from(*n) * u64::from(weight.unsigned_abs()));
+                products.sum()
+            }
+        }
+    }
+
+    fn row(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
+        let cells = row * self.slices..(row + 1) * self.slices;
+        cells.map(|cell| match &self.below {
+            Below::Narrow(below) => u32::from(below[cell].unsigned_abs()),
+            Below::Wide(below) => below[cell],
+        })
     }
 }
 
@@ -139,8 +169,11 @@ pub fn rate(counts: &[u64]) -> Option<Spread> {
     let mean = total as f64 / counts.len() as f64;
     let influence: Vec<f64> = counts.iter().map(|count| *count as f64 - mean).collect();
     Blocks::fitting(&influence, together as f64).spread(|weights| {
-        let (sum, n) =
-            counts.iter().zip(weights).fold((0, 0), |(sum, n), (c, w)| (sum + c * u64::from(*w), n + u64::from(*w)));
+        let (sum, n) = counts
+            .iter()
+            .zip(weights)
+            .map(|(c, w)| (c, u64::from(w.unsigned_abs())))
+            .fold((0, 0), |(sum, n), (c, w)| (sum + c * w, n + w));
         // A resample without any event counts as half an event: its logarithm must exist.
         ((sum as f64).max(0.5) / n as f64).ln()
     })
@@ -163,7 +196,7 @@ impl Blocks {
         Self { slices: series.len(), length, slice_s }
     }
 
-    fn spread(self, mut figure: impl FnMut(&[u32]) -> f64) -> Option<Spread> {
+    fn spread(self, mut figure: impl FnMut(&[i16]) -> f64) -> Option<Spread> {
         let Self { slices, length, slice_s } = self;
         let whole = slices / length;
         if whole < 2 {
@@ -172,7 +205,7 @@ impl Blocks {
         let drawn = slices.div_ceil(length);
         let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
         let starts = (slices - length + 1) as u64;
-        let mut weights = vec![0u32; slices];
+        let mut weights = vec![0i16; slices];
         // Welford's update: exactly 0 when all resamples agree.
         let (mut mean, mut squares) = (0.0, 0.0);
         for i in 0..RESAMPLES {
@@ -207,6 +240,9 @@ fn autocorrelation_slices(series: &[f64]) -> f64 {
         |lag: usize| series.iter().zip(&series[lag..]).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / variance;
     (1..n / 2).map(correlation).take_while(|r| *r > noise).sum()
 }
+
+#[cfg(test)]
+mod plain;
 
 #[cfg(test)]
 mod tests {
@@ -254,7 +290,7 @@ mod tests {
     fn a_weighted_quantile_is_that_of_the_merged_histogram() {
         let slices = slices(3, 12, 40, |i| 1.0 + i as f64 / 4.0);
         let latencies = Latencies::new(&slices, 1_000);
-        for weights in [[1u32; 12], [0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0], [3, 0, 1, 0, 2, 0, 1, 0, 0, 4, 0, 1]] {
+        for weights in [[1i16; 12], [0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0], [3, 0, 1, 0, 2, 0, 1, 0, 0, 4, 0, 1]] {
             let copies = slices.iter().zip(weights).flat_map(|(slice, n)| std::iter::repeat_n(slice, n as usize));
             let merged = Histogram::merged(copies);
             for q in [0.001, 0.01, 0.5, 0.95, 0.99, 1.0] {
@@ -262,6 +298,25 @@ mod tests {
                     let found = latencies.values[latencies.row_of(q, &weights, near)] as f64 / 1_000.0;
                     assert_eq!(Some(found), merged.quantile_ms(q), "{q} {weights:?} {near}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn spreads_are_those_of_the_plain_way_to_the_last_bit() {
+        let runs = [
+            (slices(5, 60, 400, |i| 1.0 + (i % 7) as f64 / 20.0), 1_000),
+            (slices(6, 700, 30, |i| if i / 20 % 2 == 0 { 1.0 } else { 1.3 }), 1_000),
+            // More requests in a slice than sixteen bits count.
+            (slices(7, 40, 40_000, |_| 1.0), 10_000),
+            (slices(8, 5, 3, |_| 2.0), 10_000),
+            (slices(9, 4, 0, |_| 1.0), 1_000),
+        ];
+        for (slices, slice_ms) in runs {
+            let (fast, plain) = (Latencies::new(&slices, slice_ms), plain::Latencies::new(&slices, slice_ms));
+            for q in [0.5, 0.95, 0.99] {
+                let bits = |spread: Spread| (spread.variance.to_bits(), spread.blocks, spread.block_s.to_bits());
+                assert_eq!(fast.spread(q).map(bits), plain.spread(q).map(bits), "{q} of {} slices", slices.len());
             }
         }
     }

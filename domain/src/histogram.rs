@@ -13,6 +13,7 @@ use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 pub(crate) use allowance::within;
+pub(crate) use read::{BINS, bin, upper_end};
 
 /// The longest latency kept apart, one hour in microseconds; longer ones count as this.
 pub const HIGHEST_US: u64 = 3_600_000_000;

@@ -18,6 +18,8 @@ const MAX_PLAIN: usize = 1 << 18;
 const DEFLATED: u32 = 0x1c84_9314;
 const PLAIN: u32 = 0x1c84_9313;
 const HEADER: usize = 40;
+/// Bins of the table that holds an hour.
+pub(crate) const BINS: usize = 23 * HALF;
 /// Bins of the first bucket, and of each further one.
 const FIRST: usize = 2_048;
 const HALF: usize = 1_024;
@@ -114,8 +116,14 @@ fn bins(plain: &[u8], high: u64) -> Result<Option<Box<[(u64, u64)]>>, String> {
     Ok(within.then(|| bins.into_boxed_slice()))
 }
 
+/// The bin of a latency.
+pub(crate) fn bin(us: u64) -> usize {
+    let bucket = (u64::BITS - us.leading_zeros()).saturating_sub(11) as usize;
+    (bucket * HALF + (us >> bucket) as usize).min(BINS - 1)
+}
+
 /// The highest value of a bin.
-fn upper_end(bin: usize) -> u64 {
+pub(crate) fn upper_end(bin: usize) -> u64 {
     if bin < FIRST {
         return bin as u64;
     }
@@ -201,6 +209,12 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn each_bin_is_found_by_its_upper_end() {
+        assert!((0..BINS).all(|i| bin(upper_end(i)) == i));
+        assert_eq!(upper_end(BINS - 1), HIGHEST_TRACKED_US);
     }
 
     #[test]

@@ -36,9 +36,7 @@ pub(crate) async fn written(pool: &Pool, runs: &[Uuid]) -> Fallible<Vec<Written>
     for run in runs {
         let mut one = Vec::new();
         for (table, names) in &columns {
-            let sql = format!(
-                "copy (select {names} from {table} where run_id = '{run}') to stdout (format binary)"
-            );
+            let sql = format!("copy (select {names} from {table} where run_id = '{run}') to stdout (format binary)");
             let parts: Vec<_> = connection.copy_out_raw(&sql).await?.try_collect().await?;
             one.push((format!("{table} ({names})"), parts.concat()));
         }

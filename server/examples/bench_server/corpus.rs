@@ -52,8 +52,25 @@ const GPUS: [&str; 2] = ["A10", "L20"];
 const ANCESTORS: usize = 200;
 /// Projects, each as often as it is measured.
 const PROJECTS: [&str; 20] = [
-    "sentiment", "sentiment", "sentiment", "sentiment", "sentiment", "sentiment", "sentiment", "sentiment", "ranker",
-    "ranker", "ranker", "ranker", "embeddings", "embeddings", "speech", "speech", "ocr", "toxicity", "captions",
+    "sentiment",
+    "sentiment",
+    "sentiment",
+    "sentiment",
+    "sentiment",
+    "sentiment",
+    "sentiment",
+    "sentiment",
+    "ranker",
+    "ranker",
+    "ranker",
+    "ranker",
+    "embeddings",
+    "embeddings",
+    "speech",
+    "speech",
+    "ocr",
+    "toxicity",
+    "captions",
     "summaries",
 ];
 

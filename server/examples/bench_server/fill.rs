@@ -102,12 +102,7 @@ pub(crate) async fn fill(pool: &Pool, templates: &Arc<Vec<Template>>, total: usi
     Ok(history)
 }
 
-async fn write(
-    pool: Pool,
-    templates: Arc<Vec<Template>>,
-    history: Arc<History>,
-    next: Arc<AtomicUsize>,
-) -> Fallible {
+async fn write(pool: Pool, templates: Arc<Vec<Template>>, history: Arc<History>, next: Arc<AtomicUsize>) -> Fallible {
     loop {
         let from = next.fetch_add(BATCH, Ordering::Relaxed);
         let range = from..(from + BATCH).min(history.len());

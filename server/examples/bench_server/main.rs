@@ -98,10 +98,7 @@ async fn run(size: Size, program: &str) -> Fallible<bool> {
         kept &= holds;
     };
     println!();
-    line(
-        format!("uploads/COPY: {uploads:.2} (limit {LEAST_SHARE_OF_COPY})"),
-        uploads >= LEAST_SHARE_OF_COPY,
-    );
+    line(format!("uploads/COPY: {uploads:.2} (limit {LEAST_SHARE_OF_COPY})"), uploads >= LEAST_SHARE_OF_COPY);
     for (of, measured) in [("newest 5,000", &newest), ("all", &all)] {
         for (kind, p99) in [("history", measured.history.p99()), ("comparison", measured.comparison.p99())] {
             line(format!("{kind} P99, {of}: {p99:.0} ms (limit {MOST_PAGE_MS:.0})"), p99 <= MOST_PAGE_MS);
