@@ -17,6 +17,8 @@ use crate::policy::Policy;
 use crate::report::Report;
 use crate::{format, sentence};
 
+pub use measure::Run;
+
 /// What a candidate is compared with: runs of one revision, the newest first.
 #[derive(Debug, Clone)]
 pub struct Baseline<'a> {
@@ -28,7 +30,19 @@ pub struct Baseline<'a> {
 /// none is left, or the candidate itself is invalid, the verdict is [`Verdict::Invalid`] with the reasons as findings.
 /// A candidate whose service died under load is [`Verdict::Regressed`], without any metric to show it.
 pub fn judge(baseline: Option<&Baseline<'_>>, candidate: &Report, policy: &Policy, noise: &Noise) -> Comparison {
-    let given = baseline.map_or(&[][..], |baseline| &baseline.runs);
+    let runs: Vec<Run> = baseline.iter().flat_map(|baseline| &baseline.runs).map(|run| Run::of(run)).collect();
+    let because = baseline.and_then(|baseline| baseline.chosen_because.clone());
+    judge_runs(&runs.iter().collect::<Vec<_>>(), because, &Run::of(candidate), policy, noise)
+}
+
+/// The same of runs that are prepared; without any in `given` there is no baseline.
+pub fn judge_runs(
+    given: &[&Run],
+    chosen_because: Option<String>,
+    candidate: &Run,
+    policy: &Policy,
+    noise: &Noise,
+) -> Comparison {
     let fit = comparable::fit(given, candidate);
     let used = if fit.is_empty() { &given[..given.len().min(1)] } else { &fit[..] };
     let mut findings = comparable::findings(given, candidate);
@@ -67,10 +81,8 @@ pub fn judge(baseline: Option<&Baseline<'_>>, candidate: &Report, policy: &Polic
         verdict,
         sentence: String::new(),
         provisional,
-        project: candidate.project.clone(),
-        baseline: baseline
-            .filter(|_| !used.is_empty())
-            .map(|baseline| side(used, candidate, baseline.chosen_because.clone())),
+        project: candidate.head.project.clone(),
+        baseline: (!used.is_empty()).then(|| side(used, candidate, chosen_because)),
         candidate: side(&[candidate], candidate, None),
         metrics,
         findings,
@@ -80,19 +92,18 @@ pub fn judge(baseline: Option<&Baseline<'_>>, candidate: &Report, policy: &Polic
     comparison
 }
 
-fn side(runs: &[&Report], candidate: &Report, chosen_because: Option<String>) -> Side {
-    let newest = runs[0];
-    let workers = |run: &Report| run.stability().map(|step| step.workers);
+fn side(runs: &[&Run], candidate: &Run, chosen_because: Option<String>) -> Side {
+    let newest = &runs[0].head;
     // Of a pool measured at several loads, the one that compares.
-    let like = runs.iter().find(|run| workers(run) == workers(candidate)).unwrap_or(&newest);
+    let like = runs.iter().find(|run| run.workers == candidate.workers).unwrap_or(&runs[0]);
     Side {
-        run_ids: runs.iter().map(|run| run.run_id).collect(),
+        run_ids: runs.iter().map(|run| run.head.run_id).collect(),
         revision: newest.revision.label_or_unnamed(),
         commit: newest.revision.commit.as_ref().map(ToString::to_string),
         testbed: newest.testbed.label(),
         testbed_fingerprint: newest.testbed.fingerprint(),
         plan_digest: newest.plan_digest.clone(),
-        stability_workers: workers(like),
+        stability_workers: like.workers,
         chosen_because,
     }
 }

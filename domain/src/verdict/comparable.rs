@@ -1,34 +1,40 @@
 //! Which runs may be compared at all.
 
+use super::measure::Run;
 use crate::finding::{Finding, Severity};
 use crate::report::{Report, Status};
 
 /// The runs of the baseline that are valid and compare with the candidate, in their order.
-pub(super) fn fit<'a>(baseline: &[&'a Report], candidate: &Report) -> Vec<&'a Report> {
-    baseline.iter().copied().filter(|run| run.is_valid() && difference(run, candidate).is_none()).collect()
+pub(super) fn fit<'a>(baseline: &[&'a Run], candidate: &Run) -> Vec<&'a Run> {
+    baseline
+        .iter()
+        .copied()
+        .filter(|run| run.head.is_valid() && difference(&run.head, &candidate.head).is_none())
+        .collect()
 }
 
 /// Whether the service died under the candidate's load while a run of the baseline that compares went to its end.
-pub(super) fn died(baseline: &[&Report], candidate: &Report) -> bool {
-    candidate.died_under_load().is_some() && !fit(baseline, candidate).is_empty()
+pub(super) fn died(baseline: &[&Run], candidate: &Run) -> bool {
+    candidate.died && !fit(baseline, candidate).is_empty()
 }
 
 /// What stands in the way first (it voids the comparison), then what the candidate's run noticed.
-pub(super) fn findings(baseline: &[&Report], candidate: &Report) -> Vec<Finding> {
-    let own = |severity| candidate.findings.iter().filter(move |finding| finding.severity == severity).cloned();
+pub(super) fn findings(baseline: &[&Run], candidate: &Run) -> Vec<Finding> {
+    let head = &candidate.head;
+    let own = |severity| head.findings.iter().filter(move |finding| finding.severity == severity).cloned();
     let mut all: Vec<Finding> = own(Severity::Voids).collect();
-    let incomplete_run = incomplete(candidate.status).filter(|_| !died(baseline, candidate));
+    let incomplete_run = incomplete(head.status).filter(|_| !died(baseline, candidate));
     all.extend(incomplete_run.map(|how| {
-        let advice = match candidate.status {
+        let advice = match head.status {
             Status::Failed => "See in the service's log what ended it, then measure again.",
             Status::Complete | Status::Interrupted => "Measure again and let it finish.",
         };
-        Finding::voids(status_code(candidate.status), format!("the run {how}"), advice)
+        Finding::voids(status_code(head.status), format!("the run {how}"), advice)
     }));
     if let Some(newest) = baseline.first()
         && fit(baseline, candidate).is_empty()
     {
-        all.extend(unfit(newest, candidate));
+        all.extend(unfit(&newest.head, head));
     }
     all.extend(own(Severity::Notice));
     all

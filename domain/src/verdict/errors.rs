@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::measure::Measured;
+use super::measure::Run;
 use super::row::Row;
 use crate::comparison::{Metric, MetricVerdict};
 use crate::format;
@@ -13,13 +13,13 @@ use crate::proportion::{self, Share, Z95};
 /// `regressed` when the lower bound of the difference lies above what is allowed, `pass` when the upper bound does not
 /// reach it. A candidate without any failure in as many requests as a P99 needs passes too: nothing speaks against it,
 /// and the note says how small a rate such a sample can show.
-pub(super) fn error_rate(pool: &[&Measured<'_>], candidate: &Measured<'_>, policy: &Policy) -> Row {
+pub(super) fn error_rate(pool: &[&Run], candidate: &Run, policy: &Policy) -> Row {
     let mut row = Row::new(Metric::ErrorRate, policy);
     let before = pool
         .iter()
-        .map(|run| run.failures())
+        .map(|run| run.failures)
         .fold(Share::default(), |sum, share| Share { failed: sum.failed + share.failed, of: sum.of + share.of });
-    let after = candidate.failures();
+    let after = candidate.failures;
     (row.metric.baseline, row.metric.candidate) = (before.rate(), after.rate());
     let (Some(was), Some(is), Some(bounds)) = (before.rate(), after.rate(), proportion::newcombe(before, after, Z95))
     else {

@@ -1,13 +1,13 @@
 //! Metric by metric: what is gated, what is shown, and what the data say.
 
 use super::errors::error_rate;
-use super::measure::Measured;
+use super::measure::Run;
 use super::ratio::{bounded_capacity, ratio};
 use super::row::{Row, blank, phase};
 use crate::comparison::{Metric, MetricComparison, MetricVerdict};
 use crate::noise::Noise;
 use crate::policy::Policy;
-use crate::report::{PhaseKind, Report};
+use crate::report::PhaseKind;
 
 const METRICS: [Metric; 9] = [
     Metric::P99,
@@ -25,23 +25,17 @@ const ALPHA: f64 = 0.05;
 
 /// The figures of both sides, unjudged: of a candidate without baseline, of one that did not live to its end, or of sides
 /// that do not compare. `why` says which.
-pub(super) fn listed(
-    baseline: &[&Report],
-    candidate: &Report,
-    policy: &Policy,
-    why: Option<&str>,
-) -> Vec<MetricComparison> {
-    let (baseline, candidate) = (baseline.first().map(|run| Measured::of(run)), Measured::of(candidate));
-    let value = |run: &Measured<'_>, metric| match metric {
-        Metric::ErrorRate => run.failures().rate().ok_or_else(|| "no request finished".to_owned()),
+pub(super) fn listed(baseline: &[&Run], candidate: &Run, policy: &Policy, why: Option<&str>) -> Vec<MetricComparison> {
+    let value = |run: &Run, metric| match metric {
+        Metric::ErrorRate => run.failures.rate().ok_or_else(|| "no request finished".to_owned()),
         _ => run.figure(metric).map(|sample| sample.value),
     };
     METRICS
         .iter()
         .map(|metric| {
-            let measured = value(&candidate, *metric);
+            let measured = value(candidate, *metric);
             let mut row = blank(*metric, policy);
-            row.baseline = baseline.as_ref().and_then(|run| value(run, *metric).ok());
+            row.baseline = baseline.first().and_then(|run| value(run, *metric).ok());
             row.candidate = measured.as_ref().ok().copied();
             row.verdict = MetricVerdict::Observed;
             row.note = measured.err().or_else(|| why.map(str::to_owned));
@@ -51,26 +45,18 @@ pub(super) fn listed(
 }
 
 /// All metrics, judged. `baseline` holds at least one run, all valid and comparable.
-pub(super) fn judged(
-    baseline: &[&Report],
-    candidate: &Report,
-    policy: &Policy,
-    noise: &Noise,
-) -> Vec<MetricComparison> {
-    let runs: Vec<Measured<'_>> = baseline.iter().map(|run| Measured::of(run)).collect();
-    let candidate = Measured::of(candidate);
-    let same_load: Vec<&Measured<'_>> = runs.iter().filter(|run| run.workers() == candidate.workers()).collect();
-    let all: Vec<&Measured<'_>> = runs.iter().collect();
+pub(super) fn judged(baseline: &[&Run], candidate: &Run, policy: &Policy, noise: &Noise) -> Vec<MetricComparison> {
+    let same_load: Vec<&Run> = baseline.iter().copied().filter(|run| run.workers == candidate.workers).collect();
     let mut rows: Vec<Row> = METRICS
         .iter()
         .map(|metric| {
             let soak = phase(*metric) == PhaseKind::Stability;
             // Another load is another question; a load that only one side has is a figure that is missing.
-            let apart = if soak && same_load.is_empty() { loads_differ(&all, &candidate) } else { None };
-            let pool = if soak && !same_load.is_empty() { &same_load } else { &all };
+            let apart = if soak && same_load.is_empty() { loads_differ(baseline, candidate) } else { None };
+            let pool = if soak && !same_load.is_empty() { &same_load[..] } else { baseline };
             let mut row = match metric {
-                Metric::ErrorRate => error_rate(pool, &candidate, policy),
-                _ => ratio(*metric, pool, &candidate, policy, noise),
+                Metric::ErrorRate => error_rate(pool, candidate, policy),
+                _ => ratio(*metric, pool, candidate, policy, noise),
             };
             if let Some(why) = apart {
                 row.undecided(why);
@@ -80,7 +66,7 @@ pub(super) fn judged(
         .collect();
     // Growth at the last step is a finding of the staircase, known only from the whole run.
     if let Some(row) = rows.iter_mut().find(|row| row.metric.name == Metric::Capacity) {
-        bounded_capacity(row, &all, &candidate);
+        bounded_capacity(row, baseline, candidate);
     }
     let rejected = holm(&rows);
     for (row, rejected) in rows.iter_mut().zip(rejected) {
@@ -105,8 +91,8 @@ fn holm(rows: &[Row]) -> Vec<bool> {
     rejected
 }
 
-fn loads_differ(baseline: &[&Measured<'_>], candidate: &Measured<'_>) -> Option<String> {
-    let (before, after) = (baseline.iter().find_map(|run| run.workers())?, candidate.workers()?);
+fn loads_differ(baseline: &[&Run], candidate: &Run) -> Option<String> {
+    let (before, after) = (baseline.iter().find_map(|run| run.workers)?, candidate.workers?);
     Some(format!(
         "P99s at {before} and {after} workers do not compare: measure again with --baseline or --stability-workers \
          {before}"

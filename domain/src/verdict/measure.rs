@@ -1,12 +1,18 @@
 //! One run's figures with their uncertainty, metric by metric.
 
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
 use crate::bootstrap::{self, Latencies, Spread};
 use crate::comparison::Metric;
 use crate::figures;
 use crate::format;
+use crate::ids::RunId;
 use crate::percentile::MIN_FOR_P99;
 use crate::proportion::Share;
 use crate::report::{Report, Step, StepRole};
+use crate::revision::Revision;
 
 /// A figure above zero of one run. Without a spread there is too little of the run to say how sure it is.
 #[derive(Debug, Clone, Copy)]
@@ -18,29 +24,94 @@ pub(super) struct Sample {
 /// A figure, or a clause that says why there is none.
 pub(super) type Figure = Result<Sample, String>;
 
-/// One run, prepared.
-pub(super) struct Measured<'a> {
-    pub report: &'a Report,
-    stability: Option<Latencies>,
+/// One run, prepared: all that a comparison asks of a report, in a few kilobytes. Most of the work of a verdict lies here,
+/// so that a run that is compared often is prepared once.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// The report without its phases, and without its revision's ancestors.
+    pub(super) head: Report,
+    /// Of the stability phase.
+    pub(super) workers: Option<u32>,
+    pub(super) failures: Share,
+    /// Whether the service stopped answering under load.
+    pub(super) died: bool,
+    /// Where the capacity was reached, if it was still growing there.
+    pub(super) growing_at: Option<u32>,
+    figures: BTreeMap<Metric, Figure>,
 }
 
-impl<'a> Measured<'a> {
-    pub(super) fn of(report: &'a Report) -> Self {
-        Self { report, stability: report.stability().map(|step| Latencies::new(&step.slices, step.slice_ms)) }
+impl Run {
+    pub fn of(report: &Report) -> Self {
+        let measured = Measured::of(report);
+        let stability = report.stability();
+        let revision = Revision { ancestors: Vec::new(), ..report.revision.clone() };
+        let plan = report.plan.clone();
+        Self {
+            head: Report {
+                schema: report.schema,
+                run_id: report.run_id,
+                project: report.project.clone(),
+                revision,
+                testbed: report.testbed.clone(),
+                plan,
+                plan_digest: report.plan_digest.clone(),
+                generator: report.generator.clone(),
+                started_at: report.started_at,
+                finished_at: report.finished_at,
+                status: report.status,
+                load_choice: report.load_choice,
+                phases: Vec::new(),
+                findings: report.findings.clone(),
+            },
+            workers: stability.map(|step| step.workers),
+            failures: stability.map_or(Share::default(), |step| Share {
+                failed: step.outcomes.failed(),
+                of: step.outcomes.finished(),
+            }),
+            died: report.died_under_load().is_some(),
+            growing_at: figures::capacity(report).filter(|capacity| capacity.lower_bound).map(|c| c.at_workers),
+            figures: RATIOS.iter().map(|metric| (*metric, measured.figure(*metric))).collect(),
+        }
     }
 
-    pub(super) fn workers(&self) -> Option<u32> {
-        self.report.stability().map(|step| step.workers)
+    pub fn run_id(&self) -> RunId {
+        self.head.run_id
     }
 
-    pub(super) fn failures(&self) -> Share {
-        self.report
-            .stability()
-            .map_or(Share::default(), |step| Share { failed: step.outcomes.failed(), of: step.outcomes.finished() })
+    pub fn started_at(&self) -> Timestamp {
+        self.head.started_at
     }
 
     /// The figure of any metric but the error rate, which is a share and not a ratio.
     pub(super) fn figure(&self, metric: Metric) -> Figure {
+        self.figures.get(&metric).cloned().unwrap_or_else(|| Err(no_ratio()))
+    }
+}
+
+/// What compares as a ratio.
+const RATIOS: [Metric; 8] = [
+    Metric::P99,
+    Metric::P95,
+    Metric::P50,
+    Metric::Max,
+    Metric::Tps,
+    Metric::Capacity,
+    Metric::Knee,
+    Metric::SingleLatency,
+];
+
+/// A report while it is prepared.
+struct Measured<'a> {
+    report: &'a Report,
+    stability: Option<Latencies>,
+}
+
+impl<'a> Measured<'a> {
+    fn of(report: &'a Report) -> Self {
+        Self { report, stability: report.stability().map(|step| Latencies::new(&step.slices, step.slice_ms)) }
+    }
+
+    fn figure(&self, metric: Metric) -> Figure {
         match metric {
             Metric::P99 => self.quantile(0.99, MIN_FOR_P99),
             Metric::P95 => self.quantile(0.95, 1),
@@ -71,7 +142,7 @@ impl<'a> Measured<'a> {
                 let value = step.latency.quantile_ms(0.5).ok_or_else(no_success)?;
                 Ok(Sample { value, spread: Latencies::new(&step.slices, step.slice_ms).spread(0.5) })
             }
-            Metric::ErrorRate => Err("the error rate is no ratio".to_owned()),
+            Metric::ErrorRate => Err(no_ratio()),
         }
     }
 
@@ -103,6 +174,10 @@ fn seconds(step: &Step) -> Vec<u64> {
     let from = usize::try_from(step.measured_from_ms.div_ceil(1_000)).unwrap_or(usize::MAX);
     let to = usize::try_from(step.measured_to_ms / 1_000).unwrap_or(usize::MAX).min(step.windows.len());
     step.windows.get(from..to).unwrap_or(&[]).iter().map(|window| window.ok).collect()
+}
+
+fn no_ratio() -> String {
+    "the error rate is no ratio".to_owned()
 }
 
 fn no_success() -> String {

@@ -1,21 +1,15 @@
 //! Metrics that compare as a ratio: latencies, throughput, the knee.
 
-use super::measure::{Figure, Measured, Sample};
+use super::measure::{Figure, Run, Sample};
 use super::row::{Row, bad_sign, sigma};
 use super::shift::{self, Shift};
 use crate::bootstrap::ENOUGH_BLOCKS;
 use crate::comparison::{Better, Metric, MetricVerdict};
 use crate::noise::Noise;
 use crate::policy::Policy;
-use crate::{figures, format, sentence};
+use crate::{format, sentence};
 
-pub(super) fn ratio(
-    metric: Metric,
-    pool: &[&Measured<'_>],
-    candidate: &Measured<'_>,
-    policy: &Policy,
-    noise: &Noise,
-) -> Row {
+pub(super) fn ratio(metric: Metric, pool: &[&Run], candidate: &Run, policy: &Policy, noise: &Noise) -> Row {
     let mut row = Row::new(metric, policy);
     let figures: Vec<Figure> = pool.iter().map(|run| run.figure(metric)).collect();
     let before: Vec<Sample> = shift::sure(figures.iter().filter_map(|figure| figure.as_ref().ok().copied()).collect());
@@ -77,10 +71,9 @@ fn from_or_to_nothing(row: &mut Row, was: f64, is: f64) {
 
 /// A capacity that was still growing at the last step is "at least". Both plans have the same last step, so up to
 /// there the two compare; only a candidate that stopped short of a baseline's plateau may still reach it.
-pub(super) fn bounded_capacity(row: &mut Row, baseline: &[&Measured<'_>], candidate: &Measured<'_>) {
-    let growing = |run: &Measured<'_>| figures::capacity(run.report).filter(|c| c.lower_bound).map(|c| c.at_workers);
-    let before: Vec<Option<u32>> = baseline.iter().map(|run| growing(run)).collect();
-    let after = growing(candidate);
+pub(super) fn bounded_capacity(row: &mut Row, baseline: &[&Run], candidate: &Run) {
+    let before: Vec<Option<u32>> = baseline.iter().map(|run| run.growing_at).collect();
+    let after = candidate.growing_at;
     let fell = row.metric.change.is_some_and(|change| change < 0.0);
     match after {
         Some(at) if fell && before.iter().any(|was| *was != Some(at)) => {
