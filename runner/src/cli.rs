@@ -2,12 +2,13 @@
 //!
 //! A command returns text for people and one JSON document, and prints neither; progress goes to stderr while it runs.
 
+#[cfg(target_os = "linux")]
+mod agent;
 mod args;
 mod check;
 mod compare;
 mod gate;
 mod init;
-mod load;
 mod measure;
 mod policy;
 mod run;
@@ -41,6 +42,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let json = arguments.iter().any(|argument| argument == "--json");
     exit_with_70_on_panic(json);
     let done = match Cli::try_parse_from(arguments) {
+        #[cfg(target_os = "linux")]
+        Ok(Cli { command: Command::Supervise, .. }) => {
+            crate::agent::supervise::main();
+            return ExitCode::SUCCESS;
+        }
         Ok(cli) => execute(&cli),
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
             let _ = error.print();
@@ -73,6 +79,10 @@ fn execute(cli: &Cli) -> Result<Done, Failure> {
             Command::Compare(args) => compare::execute(args, paint),
             Command::Upload(args) => upload::execute(args, paint).await,
             Command::Policy(PolicyCommand::Push(args)) => policy::push(args).await,
+            #[cfg(target_os = "linux")]
+            Command::Agent(args) => agent::execute(args, cli.json).await,
+            #[cfg(target_os = "linux")]
+            Command::Supervise => Err(Failure::internal("started before")),
         }
     })
 }

@@ -3,6 +3,8 @@
 //! The load engine (`load`) knows the [`protocol`] trait and no protocol; `phases` decides what runs when; `plan` turns
 //! a file into a [`spec::RunSpec`]; the command line (`cli`) ties them together.
 
+#[cfg(target_os = "linux")]
+pub mod agent;
 pub mod cli;
 pub mod exit;
 pub mod git;
@@ -10,6 +12,7 @@ pub mod host;
 pub mod load;
 pub mod outbox;
 pub mod phases;
+mod pin;
 pub mod plan;
 pub mod progress;
 pub mod protocol;

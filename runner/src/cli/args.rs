@@ -45,6 +45,28 @@ pub(super) enum Command {
     /// The thresholds of a project.
     #[command(subcommand, after_help = exit::HELP)]
     Policy(PolicyCommand),
+    /// Take jobs from the server and measure them, unattended; docs/runner.md shows its configuration.
+    #[cfg(target_os = "linux")]
+    #[command(after_help = exit::HELP)]
+    Agent(AgentArgs),
+    /// Started by the agent.
+    #[cfg(target_os = "linux")]
+    #[command(name = crate::agent::supervisor::COMMAND, hide = true)]
+    Supervise,
+}
+
+#[cfg(target_os = "linux")]
+#[derive(Debug, Args)]
+pub(super) struct AgentArgs {
+    /// The agent's configuration.
+    #[arg(long, value_name = "FILE", default_value = crate::agent::config::FILE)]
+    pub(super) config: PathBuf,
+    /// End after one job.
+    #[arg(long)]
+    pub(super) once: bool,
+    /// Only look whether it could work.
+    #[arg(long, conflicts_with = "once")]
+    pub(super) check: bool,
 }
 
 #[derive(Debug, Subcommand)]

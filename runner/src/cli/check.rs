@@ -1,9 +1,9 @@
 //! `plimsoll check`: validates, and shows what would be sent.
 
 use super::args::PlanArgs;
-use super::load::of_report;
 use super::{Done, environment};
 use crate::exit::{Exit, Failure};
+use crate::pin::of_report;
 use crate::report::plan as shown;
 use crate::{plan, spool};
 

@@ -11,7 +11,7 @@ use plimsoll_domain::revision::Revision;
 use tokio::sync::watch;
 
 use super::args::RunArgs;
-use super::{environment, load};
+use super::environment;
 use crate::exit::{Exit, Failure};
 use crate::load::{measured_part, ramp_up_ms};
 use crate::phases::{self, Cause, RunError};
@@ -20,7 +20,7 @@ use crate::report::labelled;
 use crate::report::progress::{Progress, heading};
 use crate::spec::RunSpec;
 use crate::upload::Server;
-use crate::{git, host, spool};
+use crate::{git, host, pin, spool};
 
 /// A finished run, its report written.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub(super) async fn measure(args: &RunArgs, server: Option<&Server>) -> Result<M
     let loaded = plan::load(&flags.plan, &flags.overrides(), &environment)?;
     let baseline = flags.baseline.as_deref().map(spool::read).transpose()?;
     let (testbed, unknown) = host::testbed(&loaded.requests.url, &flags.names(&loaded.testbed));
-    let asked = load::Asked {
+    let asked = pin::Asked {
         flag: flags.stability_workers,
         plan: &loaded.plan,
         project: &loaded.project,
@@ -50,7 +50,7 @@ pub(super) async fn measure(args: &RunArgs, server: Option<&Server>) -> Result<M
         baseline: baseline.as_ref(),
         server,
     };
-    let (pinned, unpinned) = load::choose(asked).await?;
+    let (pinned, unpinned) = pin::choose(asked).await?;
     let revision = git::revision(loaded.folder(), &args.revision.named(), &environment);
     let path = match &args.output {
         Some(path) => path.clone(),

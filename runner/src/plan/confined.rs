@@ -20,7 +20,7 @@ impl Confined {
     }
 
     /// A folder below.
-    pub(super) fn folder(&self, path: &str) -> Result<Self, String> {
+    pub(crate) fn folder(&self, path: &str) -> Result<Self, String> {
         let folder = self.0.try_clone().map_err(|error| error.to_string())?;
         match plain(path)? {
             "" => Ok(Self(folder)),

@@ -13,18 +13,18 @@ use crate::spec::PinnedLoad;
 use crate::upload::{Pinned, Server, ServerError};
 
 /// Everything the choice depends on.
-pub(super) struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     /// `--stability-workers`.
-    pub(super) flag: Option<u32>,
-    pub(super) plan: &'a Plan,
-    pub(super) project: &'a ProjectSlug,
-    pub(super) testbed: &'a Testbed,
-    pub(super) baseline: Option<&'a Report>,
-    pub(super) server: Option<&'a Server>,
+    pub(crate) flag: Option<u32>,
+    pub(crate) plan: &'a Plan,
+    pub(crate) project: &'a ProjectSlug,
+    pub(crate) testbed: &'a Testbed,
+    pub(crate) baseline: Option<&'a Report>,
+    pub(crate) server: Option<&'a Server>,
 }
 
 /// The chosen load, and what the report should say about how it was chosen.
-pub(super) async fn choose(asked: Asked<'_>) -> Result<(Option<PinnedLoad>, Option<Finding>), Failure> {
+pub(crate) async fn choose(asked: Asked<'_>) -> Result<(Option<PinnedLoad>, Option<Finding>), Failure> {
     let named = asked.flag.or(asked.plan.phases.stability.workers);
     let from_baseline = asked.baseline.and_then(of_report);
     let enough = from_baseline.is_some() || (named.is_some() && asked.plan.profile != Profile::Pr);
@@ -50,7 +50,7 @@ pub(super) async fn choose(asked: Asked<'_>) -> Result<(Option<PinnedLoad>, Opti
 }
 
 /// The load of a report's stability phase and of its capacity.
-pub(super) fn of_report(report: &Report) -> Option<PinnedLoad> {
+pub(crate) fn of_report(report: &Report) -> Option<PinnedLoad> {
     Some(PinnedLoad {
         workers: report.stability()?.workers,
         choice: LoadChoice::Baseline,

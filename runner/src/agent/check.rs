@@ -1,0 +1,82 @@
+//! `plimsoll agent --check`: whether the agent could work, before it is left alone.
+
+use std::time::Duration;
+
+use super::checkout::Repository;
+use super::config::{Config, Place, Recipe};
+use super::facts::least;
+use super::lock::Locks;
+use super::shell;
+use super::state::State;
+use super::{environment, ports, token};
+use crate::exit::Failure;
+use crate::spool;
+use crate::telemetry::gpu::Gpus;
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Looked {
+    pub what: String,
+    /// What is wrong, and what to do.
+    pub wrong: Option<String>,
+}
+
+/// Looks at everything that a job needs. Starts no service.
+pub async fn check(config: &Config) -> Vec<Looked> {
+    let mut all = vec![looked("token", token::server(config, &environment).map(drop).map_err(text))];
+    if let Ok(server) = token::server(config, &environment) {
+        let accepted = server.accepts_token().await.map_err(|error| text(error.failure(&server)));
+        all.push(looked(&format!("server {}", server.address()), accepted));
+    }
+    let state = State::open(&config.state);
+    let place = format!("state {}", config.state.display());
+    match &state {
+        Ok(state) => all.push(looked(&place, spool::space(state.folder()).map(drop).map_err(text))),
+        Err(failure) => all.push(looked(&place, Err(text(failure.clone())))),
+    }
+    let gpus = Gpus::open(&config.gpus).map(drop).map_err(|error| error.to_string());
+    all.push(looked("GPUs", gpus));
+    let locks = Locks::take(config.locks.as_deref(), &config.gpus, "a check").map(drop).map_err(text);
+    all.push(looked("locks", locks));
+    let Ok(state) = state else { return all };
+    let around = shell::plain(state.folder(), state.own_log(), least(&environment));
+    let git = around.run("git", &["--version".into()], Duration::from_secs(10)).await;
+    all.push(looked("git", git.map(drop).map_err(|ill| format!("it {ill}"))));
+    for recipe in &config.projects {
+        all.push(looked(&format!("project {}", recipe.project), project(recipe, &state, &around).await));
+    }
+    all
+}
+
+async fn project(recipe: &Recipe, state: &State, around: &shell::Surroundings) -> Result<(), String> {
+    let taken = ports::taken(&recipe.ports);
+    if !taken.is_empty() {
+        return Err(format!("{} taken by another program", ports::named(&taken)));
+    }
+    match &recipe.place {
+        Place::Directory(folder) if !folder.is_dir() => Err(format!("there is no folder {}", folder.display())),
+        Place::Directory(_) => Ok(()),
+        Place::Repository(address) => {
+            let mut around = around.clone();
+            around
+                .environment
+                .extend(recipe.inherit.iter().filter_map(|name| Some((name.clone(), environment(name)?))));
+            let repository = Repository { address, folder: state.repository(&recipe.project), around };
+            repository
+                .answers()
+                .await
+                .map_err(|why| format!("the repository: {why} (see {})", state.own_log().display()))
+        }
+    }
+}
+
+fn looked(what: &str, found: Result<(), String>) -> Looked {
+    Looked { what: what.to_owned(), wrong: found.err() }
+}
+
+fn text(failure: Failure) -> String {
+    match failure.hint {
+        Some(hint) => format!("{} → {}", failure.message, hint.replace('\n', " ")),
+        None => failure.message,
+    }
+}

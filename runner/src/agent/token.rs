@@ -1,0 +1,41 @@
+//! The server with the agent's token, which lies in a file that is nobody else's, or in the environment.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use super::config::Config;
+use crate::exit::Failure;
+use crate::plan::Environment;
+use crate::upload::Server;
+
+/// The server that `runner.toml` names.
+pub fn server(config: &Config, environment: Environment) -> Result<Server, Failure> {
+    let token = match &config.token_file {
+        Some(path) => read(path)?,
+        None => environment("PLIMSOLL_TOKEN").filter(|token| !token.is_empty()).ok_or_else(|| {
+            Failure::usage("there is no token")
+                .hint("write one with the scope `agent` into a file that `token_file` in runner.toml names")
+        })?,
+    };
+    Server::new(&config.server, Some(token))
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    const LONGEST: u64 = 4 << 10;
+    let broken = |why: &str| Failure::usage(format!("token_file {}: {why}", path.display()));
+    let file = File::open(path).map_err(|error| broken(&error.to_string()))?;
+    let data = file.metadata().map_err(|error| broken(&error.to_string()))?;
+    if !data.is_file() {
+        return Err(broken("it is no file"));
+    }
+    if data.mode() & 0o027 != 0 {
+        return Err(broken("others than its owner and group may read or write it")
+            .hint(format!("chmod 600 {}", path.display())));
+    }
+    let mut text = String::new();
+    file.take(LONGEST).read_to_string(&mut text).map_err(|error| broken(&error.to_string()))?;
+    let token = text.trim();
+    if token.is_empty() { Err(broken("it is empty")) } else { Ok(token.to_owned()) }
+}

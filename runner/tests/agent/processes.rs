@@ -1,0 +1,127 @@
+//! Nothing of a run outlives it: daemons, hung commands, killed agents.
+
+use plimsoll_domain::job::Stage;
+use serde_json::Value;
+
+use super::server::{Claimed, Server};
+use super::setup::{Bench, lives, wait_for};
+
+/// A service that leaves daemons behind: in a session of its own, in one without the run's environment, and one that
+/// will not end when it is asked.
+const DAEMONS: &str = r#"start = '''
+setsid sh -c 'echo $$ > "$ROOT/daemon"; exec sleep 1000' &
+env -i "ROOT=$ROOT" /usr/bin/setsid sh -c 'echo $$ > "$ROOT/stranger"; exec sleep 1000' &
+(setsid sh -c 'trap "" TERM; echo $$ > "$ROOT/stubborn"; while :; do sleep 1; done' &)
+exec "$SERVICE" service --exact --ignored
+'''
+"#;
+
+fn daemons(bench: &Bench) -> [String; 3] {
+    let pids = ["daemon", "stranger", "stubborn"].map(|name| bench.read(name));
+    for pid in &pids {
+        assert!(lives(pid), "{pid}");
+    }
+    pids
+}
+
+fn wait_until_gone(pids: &[String]) {
+    for pid in pids {
+        wait_for(&format!("the end of {pid}"), || (!lives(pid)).then_some(()));
+    }
+}
+
+#[test]
+fn daemons_end_with_the_run_they_belong_to() {
+    let server = Server::start();
+    let bench = Bench::new(&server, DAEMONS);
+    bench.take("5s");
+    server.give(Claimed::Job(bench.job()));
+    let agent = bench.agent(&["--once"]);
+    let pids = daemons(&bench);
+    server.wait_for_report();
+    assert_eq!(agent.wait().0, Some(0));
+    for pid in &pids {
+        assert!(!lives(pid), "{pid} outlives its run: {}", bench.log());
+    }
+}
+
+#[test]
+fn a_killed_agent_leaves_nothing_and_the_next_one_goes_on() {
+    let server = Server::start();
+    let bench = Bench::new(&server, DAEMONS);
+    bench.take("2m");
+    server.give(Claimed::Job(bench.job()));
+    let agent = bench.agent(&[]);
+    server.wait_for_stage(Stage::Staircase);
+    let pids = daemons(&bench);
+    let supervisor = running(&bench)["supervisor"]["pid"].to_string();
+    agent.kill();
+    wait_until_gone(&pids);
+    wait_until_gone(&[supervisor]);
+
+    bench.take("1s");
+    server.give(Claimed::Job(bench.job()));
+    let (code, _) = bench.agent(&["--once"]).wait();
+    assert_eq!(code, Some(0));
+    server.wait_for_report();
+    assert!(bench.log().contains("cleaning up after it"), "{}", bench.log());
+}
+
+#[test]
+fn what_agent_and_supervisor_left_when_both_were_killed_ends_at_the_next_start() {
+    let server = Server::start();
+    let bench = Bench::new(&server, DAEMONS);
+    bench.take("2m");
+    server.give(Claimed::Job(bench.job()));
+    let agent = bench.agent(&[]);
+    server.wait_for_stage(Stage::Staircase);
+    let pids = daemons(&bench);
+    let supervisor = running(&bench)["supervisor"]["pid"].as_i64().unwrap();
+    let pid = rustix::process::Pid::from_raw(supervisor as i32).unwrap();
+    agent.signal(rustix::process::Signal::STOP);
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    agent.kill();
+    assert!(lives(&pids[0]), "nobody has ended it yet");
+    let agent = bench.agent(&[]);
+    // The stranger has shed every sign of where it came from.
+    wait_until_gone(&[pids[0].clone(), pids[2].clone()]);
+    wait_for("the file", || (!bench.at("state/running.json").exists()).then_some(()));
+    drop(agent);
+    let stranger = rustix::process::Pid::from_raw(pids[1].trim().parse().unwrap()).unwrap();
+    let _ = rustix::process::kill_process(stranger, rustix::process::Signal::KILL);
+}
+
+#[test]
+fn a_killed_supervisor_takes_nothing_with_it() {
+    let server = Server::start();
+    let bench = Bench::new(&server, DAEMONS);
+    bench.take("5s");
+    server.give(Claimed::Job(bench.job()));
+    let agent = bench.agent(&["--once"]);
+    server.wait_for_stage(Stage::Staircase);
+    let pids = daemons(&bench);
+    let supervisor = running(&bench)["supervisor"]["pid"].as_i64().unwrap();
+    let pid = rustix::process::Pid::from_raw(supervisor as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    server.wait_for_report();
+    assert_eq!(agent.wait().0, Some(0));
+    for pid in &pids {
+        assert!(!lives(pid), "{pid} outlives its run: {}", bench.log());
+    }
+}
+
+#[test]
+fn a_stop_command_that_hangs_is_ended() {
+    let server = Server::start();
+    let recipe = "stop = { command = 'echo $$ > \"$ROOT/stop\"; sleep 1000', timeout = \"300ms\" }\n";
+    let bench = Bench::new(&server, recipe);
+    server.give(Claimed::Job(bench.job()));
+    assert_eq!(bench.agent(&["--once"]).wait().0, Some(0));
+    server.wait_for_report();
+    assert!(!lives(&bench.read("stop")));
+    assert!(bench.log().contains("`stop` did not end within 300ms"), "{}", bench.log());
+}
+
+fn running(bench: &Bench) -> Value {
+    serde_json::from_slice(&std::fs::read(bench.at("state/running.json")).unwrap()).unwrap()
+}
