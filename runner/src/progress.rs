@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plimsoll_domain::finding::Finding;
 use plimsoll_domain::outcome::ErrorKind;
-use plimsoll_domain::report::{PhaseKind, Step};
+use plimsoll_domain::report::{PhaseKind, Report, Step};
 
 /// Something happened. Events come in order, from one thread.
 #[derive(Debug)]
@@ -29,6 +29,10 @@ pub enum Event<'a> {
         reason: &'a str,
     },
     Found(&'a Finding),
+    /// What is measured so far: the phases that are finished, with status `interrupted`.
+    Partial(&'a Report),
+    /// What the run does meanwhile, in words.
+    Remark(&'a str),
 }
 
 /// Live figures of the last few seconds; `None` where nothing finished.

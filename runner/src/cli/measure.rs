@@ -16,9 +16,11 @@ use crate::exit::{Exit, Failure};
 use crate::load::{measured_part, ramp_up_ms};
 use crate::phases::{self, Cause, RunError};
 use crate::plan::{self, Loaded};
+use crate::progress::{Event, Observer};
 use crate::report::labelled;
 use crate::report::progress::{Progress, heading};
 use crate::spec::RunSpec;
+use crate::spool::Partial;
 use crate::upload::Server;
 use crate::{git, host, pin, spool};
 
@@ -63,6 +65,7 @@ pub(super) async fn measure(args: &RunArgs, server: Option<&Server>) -> Result<M
         let message = format!("--output would replace the baseline {}", baseline.display());
         return Err(Failure::usage(message).hint("name another file with --output"));
     }
+    let partial = Partial::beside(&path)?;
 
     let spec = RunSpec {
         run_id: RunId(uuid::Uuid::now_v7()),
@@ -81,21 +84,18 @@ pub(super) async fn measure(args: &RunArgs, server: Option<&Server>) -> Result<M
         .chain(notes.iter().map(|note| note.message.clone()));
     tell(&heading(&spec), warnings);
 
-    let mut progress = Progress::new(&spec, std::io::stderr().is_terminal());
-    let ended = phases::run(spec, &mut progress, stop_on_signal()).await;
-    progress.finish();
-    let finish = |report: &mut Report| {
-        report.findings.extend(notes.iter().cloned());
-        spool::write(&path, report)
-    };
+    let mut told = Told { progress: Progress::new(&spec, std::io::stderr().is_terminal()), partial, notes: &notes };
+    let ended = phases::run(spec, &mut told, stop_on_signal()).await;
+    told.progress.finish();
+    let partial = told.partial;
     match ended {
         Ok(mut report) => {
-            let path = finish(&mut report)?;
+            let path = keep(&path, &mut report, &notes, partial)?;
             Ok(Measured { loaded, report, path, baseline })
         }
         Err(mut error) => {
             let kept = match error.report.take() {
-                Some(mut report) => Some(finish(&mut report)?),
+                Some(mut report) => Some(keep(&path, &mut report, &notes, partial)?),
                 None => None,
             };
             let failure = failed(error);
@@ -104,6 +104,41 @@ pub(super) async fn measure(args: &RunArgs, server: Option<&Server>) -> Result<M
                 None => failure,
             })
         }
+    }
+}
+
+/// Writes the report; what was kept of it meanwhile goes once it is in its place.
+fn keep(path: &Path, report: &mut Report, notes: &[Finding], mut partial: Partial) -> Result<PathBuf, Failure> {
+    report.findings.extend(notes.iter().cloned());
+    let unkept = partial.finish();
+    let saved = spool::save(path, report)?;
+    match (saved.elsewhere, unkept) {
+        (Some(elsewhere), _) => note(&elsewhere),
+        (None, unkept) => {
+            if let Err(why) = unkept {
+                note(&format!("The phases could not be kept while the run went on: {why}. The report is whole."));
+            }
+            partial.replaced();
+        }
+    }
+    Ok(saved.path)
+}
+
+/// Who hears of the run: people, and the disk.
+struct Told<'a> {
+    progress: Progress,
+    partial: Partial,
+    notes: &'a [Finding],
+}
+
+impl Observer for Told<'_> {
+    fn observe(&mut self, event: Event<'_>) {
+        if let Event::Partial(report) = event {
+            let mut report = report.clone();
+            report.findings.extend(self.notes.iter().cloned());
+            self.partial.keep(report);
+        }
+        self.progress.observe(event);
     }
 }
 
@@ -167,6 +202,10 @@ fn tell(heading: &str, warnings: impl Iterator<Item = String>) {
         let _ = write!(err, "{}", labelled("Note", &warning));
     }
     let _ = writeln!(err);
+}
+
+fn note(text: &str) {
+    let _ = write!(std::io::stderr(), "{}", labelled("Note", text));
 }
 
 /// Turns true at the first Ctrl-C, SIGTERM or closing of the terminal; the second one ends the program at once.

@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use plimsoll_domain::finding::Finding;
 use plimsoll_domain::outcome::ErrorKind;
 use plimsoll_domain::percentile::MIN_FOR_P99;
-use plimsoll_domain::report::{Generator, LoadChoice, Phase, Report, SCHEMA, SERVICE_GONE, Status, Step};
+use plimsoll_domain::report::{Generator, Report, SCHEMA, SERVICE_GONE, Status, Step};
 use plimsoll_domain::validity;
 use tokio::sync::watch;
 
@@ -31,7 +31,7 @@ use session::{Halt, Session};
 
 pub use error::{Cause, RunError};
 
-/// Carries out one run. `stop` turning true ends it cleanly: the report then has status `interrupted` and holds what
+/// Carries out one run. The observer hears what is measured so far whenever a phase has finished. `stop` turning true ends it cleanly: the report then has status `interrupted` and holds what
 /// was measured until then. A run during which the service stops answering altogether has status `failed`.
 ///
 /// # Errors
@@ -46,22 +46,20 @@ pub async fn run(
     let setup = tokio::select! {
         setup = setup::prepare(&spec) => setup?,
         () = session::stopped(&mut stop) => {
-            return Ok(assemble(spec, Vec::new(), Status::Interrupted, None, started_at, false));
+            return Ok(draft(&spec, started_at, false));
         }
     };
     let clock = Clock::start();
     let engine = Engine::start(setup.target, setup.transport, clock)
         .map_err(|error| RunError::new(Cause::Ours, format!("the load engine could not start: {error}")))?;
-    let mut session = Session::new(engine, clock, observer, stop);
-    let mut load_choice = None;
-    let halt = all_phases(&mut session, &spec, &mut load_choice).await.err();
-    let phases = session.close().await.map_err(|gone| RunError::new(Cause::Ours, gone.to_string()))?;
-    let status = match &halt {
+    let mut session = Session::new(engine, clock, observer, stop, draft(&spec, started_at, setup.shares_host));
+    let halt = all_phases(&mut session, &spec).await.err();
+    let mut report = session.close().await.map_err(|gone| RunError::new(Cause::Ours, gone.to_string()))?;
+    report.status = match &halt {
         None => Status::Complete,
         Some(Halt::Stopped) => Status::Interrupted,
         Some(_) => Status::Failed,
     };
-    let mut report = assemble(spec, phases, status, load_choice, started_at, setup.shares_host);
     match halt {
         Some(Halt::Engine(gone)) => {
             let error = RunError::new(Cause::Ours, gone.to_string());
@@ -80,50 +78,39 @@ pub async fn run(
     Ok(report)
 }
 
-async fn all_phases(
-    session: &mut Session<'_>,
-    spec: &RunSpec,
-    load_choice: &mut Option<LoadChoice>,
-) -> Result<(), Halt> {
+async fn all_phases(session: &mut Session<'_>, spec: &RunSpec) -> Result<(), Halt> {
     let after_warm_up = staircase::expected(spec) + stability::expected(spec);
     smoke::run(session, spec, warm_up::expected(spec) + after_warm_up).await?;
     warm_up::run(session, spec, after_warm_up).await?;
     let capacity = staircase::run(session, spec).await?;
     let (workers, choice) = stability::load(spec, capacity);
-    *load_choice = Some(choice);
+    session.chose(choice);
     stability::run(session, spec, workers).await?;
     // The last requests are followed to their end, or to their timeout.
     session.rest(longest_request(spec)).await?;
     Ok(())
 }
 
-fn assemble(
-    spec: RunSpec,
-    phases: Vec<Phase>,
-    status: Status,
-    load_choice: Option<LoadChoice>,
-    started_at: Timestamp,
-    shares_host: bool,
-) -> Report {
+/// The report before anything is measured.
+fn draft(spec: &RunSpec, started_at: Timestamp, shares_host: bool) -> Report {
     Report {
         schema: SCHEMA,
         run_id: spec.run_id,
-        project: spec.project,
-        revision: spec.revision,
-        testbed: spec.testbed,
+        project: spec.project.clone(),
+        revision: spec.revision.clone(),
+        testbed: spec.testbed.clone(),
         plan_digest: spec.plan.digest(),
-        plan: spec.plan,
+        plan: spec.plan.clone(),
         generator: Generator {
             name: "plimsoll".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             shares_host,
         },
         started_at,
-        // The wall clock may have been set back meanwhile.
         finished_at: Timestamp::now().max(started_at),
-        status,
-        load_choice,
-        phases,
+        status: Status::Interrupted,
+        load_choice: None,
+        phases: Vec::new(),
         findings: Vec::new(),
     }
 }
@@ -153,6 +140,11 @@ fn longest_request(spec: &RunSpec) -> Duration {
 /// After a step without a success: lets the workers rest and asks alone, for long enough that a queue of requests which
 /// nobody waits for any more can drain.
 async fn still_alive(session: &mut Session<'_>, spec: &RunSpec, step: &Step) -> Result<(), Halt> {
+    session.remark(&format!(
+        "no request succeeded at {} workers: waiting for the open ones, at most {:.0} s, then asking alone",
+        step.workers,
+        longest_request(spec).as_secs_f64().ceil()
+    ));
     session.rest(longest_request(spec)).await?;
     let timeout_ms = spec.plan.service.response_timeout_ms;
     let patience = Duration::from_millis((2 * timeout_ms).clamp(2_000, 30_000));

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use plimsoll_domain::plan::Profile;
-use plimsoll_domain::report::{Phase, PhaseKind, Step, StepRole};
+use plimsoll_domain::report::{LoadChoice, Phase, PhaseKind, Report, Step, StepRole};
+use plimsoll_domain::validity;
 use tokio::sync::{oneshot, watch};
 
 use super::host_cpu::HostCpu;
@@ -16,7 +18,11 @@ pub(super) struct Session<'a> {
     clock: Clock,
     observer: &'a mut (dyn Observer + Send),
     stop: watch::Receiver<bool>,
+    /// The report without its phases.
+    draft: Report,
     phases: Vec<Recorded>,
+    /// How many of them have been told.
+    told: usize,
     host: HostCpu,
     /// When the running step, and with `ahead` the whole run, is expected to end.
     step_ends: Nanos,
@@ -52,7 +58,31 @@ struct Recorded {
     kind: PhaseKind,
     start: Nanos,
     end: Option<Nanos>,
-    steps: Vec<(StepId, Step)>,
+    steps: Vec<Kept>,
+}
+
+struct Kept {
+    id: StepId,
+    step: Step,
+    /// Its last requests have been followed to their end.
+    is_final: bool,
+}
+
+impl Recorded {
+    /// As it goes into the report, at `now`.
+    fn phase(&self, now: Nanos) -> Phase {
+        let millis = |nanos: Nanos| nanos / 1_000_000;
+        Phase {
+            kind: self.kind,
+            start_ms: millis(self.start),
+            duration_ms: millis(self.end.unwrap_or(now)) - millis(self.start),
+            steps: self.steps.iter().map(|kept| kept.step.clone()).collect(),
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.end.is_some() && self.steps.iter().all(|kept| kept.is_final)
+    }
 }
 
 impl<'a> Session<'a> {
@@ -61,6 +91,7 @@ impl<'a> Session<'a> {
         clock: Clock,
         observer: &'a mut (dyn Observer + Send),
         stop: watch::Receiver<bool>,
+        draft: Report,
     ) -> Self {
         let host = HostCpu::new();
         Self {
@@ -68,7 +99,9 @@ impl<'a> Session<'a> {
             clock,
             observer,
             stop,
+            draft,
             phases: Vec::new(),
+            told: 0,
             host,
             step_ends: 0,
             waits: None,
@@ -98,11 +131,22 @@ impl<'a> Session<'a> {
         phase.end = Some(now);
         let took = Duration::from_nanos(now - phase.start);
         self.observer.observe(Progress::PhaseFinished { phase: phase.kind, took });
+        self.tell_partial();
+    }
+
+    /// How the load of the stability phase came about.
+    pub(super) fn chose(&mut self, choice: LoadChoice) {
+        self.draft.load_choice = Some(choice);
+    }
+
+    /// Says something about the run that figures do not.
+    pub(super) fn remark(&mut self, remark: &str) {
+        self.observer.observe(Progress::Remark(remark));
     }
 
     /// The steps so far, in their order; those whose last requests are still open without these.
     pub(super) fn steps(&self) -> impl Iterator<Item = &Step> {
-        self.phases.iter().flat_map(|phase| &phase.steps).map(|(_, step)| step)
+        self.phases.iter().flat_map(|phase| &phase.steps).map(|kept| &kept.step)
     }
 
     /// Says how long the run is expected to go on after the running step.
@@ -175,8 +219,8 @@ impl<'a> Session<'a> {
         self.until(rested).await
     }
 
-    /// Cuts what is open and closes the record.
-    pub(super) async fn close(mut self) -> Result<Vec<Phase>, Gone> {
+    /// Cuts what is open and closes the record: the report of what was measured, as one that was interrupted.
+    pub(super) async fn close(mut self) -> Result<Report, Gone> {
         let mut closed = self.engine.cut().await?;
         loop {
             tokio::select! {
@@ -185,18 +229,29 @@ impl<'a> Session<'a> {
                 _ = &mut closed => break,
             }
         }
+        Ok(self.report(self.phases.len()))
+    }
+
+    /// The report of the first phases.
+    fn report(&self, phases: usize) -> Report {
         let now = self.clock.now();
-        let millis = |nanos: Nanos| nanos / 1_000_000;
-        Ok(self
-            .phases
-            .into_iter()
-            .map(|phase| Phase {
-                kind: phase.kind,
-                start_ms: millis(phase.start),
-                duration_ms: millis(phase.end.unwrap_or(now)) - millis(phase.start),
-                steps: phase.steps.into_iter().map(|(_, step)| step).collect(),
-            })
-            .collect())
+        Report {
+            phases: self.phases.iter().take(phases).map(|phase| phase.phase(now)).collect(),
+            // The wall clock may have been set back meanwhile.
+            finished_at: Timestamp::now().max(self.draft.started_at),
+            ..self.draft.clone()
+        }
+    }
+
+    /// Tells what is measured so far, once there is another phase of which nothing is open any more.
+    fn tell_partial(&mut self) {
+        let complete = self.phases.iter().take_while(|phase| phase.is_complete()).count();
+        if complete > self.told {
+            self.told = complete;
+            let mut report = self.report(complete);
+            report.findings = validity::findings(&report);
+            self.observer.observe(Progress::Partial(&report));
+        }
     }
 
     /// Waits for an answer of the engine, taking its events meanwhile.
@@ -230,7 +285,7 @@ impl<'a> Session<'a> {
                 let mut summary = *summary;
                 summary.generator.host_cpu = self.host.used();
                 if let Some(phase) = self.phases.last_mut() {
-                    phase.steps.push((id, summary.clone()));
+                    phase.steps.push(Kept { id, step: summary.clone(), is_final: false });
                 }
                 return Some(summary);
             }
@@ -243,14 +298,14 @@ impl<'a> Session<'a> {
     }
 
     fn finish_step(&mut self, id: StepId, mut step: Step) {
-        for phase in &mut self.phases {
-            if let Some((_, kept)) = phase.steps.iter_mut().find(|(kept, _)| *kept == id) {
-                step.generator.host_cpu = kept.generator.host_cpu;
-                *kept = step;
-                self.observer.observe(Progress::StepFinished { phase: phase.kind, step: kept });
-                return;
-            }
-        }
+        let kept = |phase: &mut Recorded| phase.steps.iter().position(|kept| kept.id == id);
+        let found = self.phases.iter_mut().find_map(|phase| Some((kept(phase)?, phase)));
+        let Some((at, phase)) = found else { return };
+        let kept = &mut phase.steps[at];
+        step.generator.host_cpu = kept.step.generator.host_cpu;
+        *kept = Kept { id, step, is_final: true };
+        self.observer.observe(Progress::StepFinished { phase: phase.kind, step: &kept.step });
+        self.tell_partial();
     }
 
     fn tick(&mut self, recent: &Recent, workers: u32) {

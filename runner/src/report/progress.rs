@@ -105,13 +105,14 @@ impl Observer for Progress {
     fn observe(&mut self, event: Event<'_>) {
         match event {
             // Findings stand in the summary, beside the figures they are about.
-            Event::PhaseStarted { .. } | Event::Found(_) => {}
+            Event::PhaseStarted { .. } | Event::Found(_) | Event::Partial(_) => {}
             Event::Tick(live) => self.tick(live),
             Event::StepFinished { phase, step } => self.steps.push(Brief::of(phase, step)),
             Event::PhaseFinished { phase, took } => {
                 self.settle(Duration::ZERO);
                 self.ended = Some((phase, took, Instant::now()));
             }
+            Event::Remark(remark) => self.line(&format!("  {remark}")),
             Event::FirstFailure { kind, reason } => self.line(&format!("  first {}: {reason}", kind.name())),
         }
     }
