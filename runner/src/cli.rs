@@ -12,7 +12,9 @@ mod init;
 mod measure;
 mod policy;
 mod run;
+mod submit;
 mod upload;
+mod watch;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -78,6 +80,9 @@ fn execute(cli: &Cli) -> Result<Done, Failure> {
             Command::Gate(args) => gate::execute(args, paint).await,
             Command::Compare(args) => compare::execute(args, paint),
             Command::Upload(args) => upload::execute(args, paint).await,
+            Command::Submit(args) => submit::execute(args, paint).await,
+            Command::Watch(args) => watch::execute(args, paint).await,
+            Command::Cancel(args) => submit::cancel(args).await,
             Command::Policy(PolicyCommand::Push(args)) => policy::push(args).await,
             #[cfg(target_os = "linux")]
             Command::Agent(args) => agent::execute(args, cli.json).await,
@@ -87,29 +92,27 @@ fn execute(cli: &Cli) -> Result<Done, Failure> {
     })
 }
 
-/// Prints what the command returned; a reader that went away is no error.
+/// Prints what the command returned. A reader that went away is no error; a stdout that does not take it is: whoever
+/// reads it later would take half a document for the whole.
 fn finish(done: Result<Done, Failure>, json: bool) -> Exit {
     let mut out = std::io::stdout().lock();
-    let exit = match (done, json) {
-        (Ok(done), true) => {
-            let _ = writeln!(out, "{:#}", done.json);
-            done.exit
-        }
-        (Ok(done), false) => {
-            let _ = write!(out, "{}", done.text);
-            done.exit
-        }
-        (Err(failure), true) => {
-            let _ = writeln!(out, "{:#}", failure.to_json());
-            failure.exit
-        }
+    let (exit, printed) = match (done, json) {
+        (Ok(done), true) => (done.exit, writeln!(out, "{:#}", done.json)),
+        (Ok(done), false) => (done.exit, write!(out, "{}", done.text)),
+        (Err(failure), true) => (failure.exit, writeln!(out, "{:#}", failure.to_json())),
         (Err(failure), false) => {
             let _ = writeln!(std::io::stderr(), "{failure}");
-            failure.exit
+            (failure.exit, Ok(()))
         }
     };
-    let _ = out.flush();
-    exit
+    match printed.and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            let failure = Failure::internal(format!("the result could not be written to stdout: {error}"));
+            let _ = writeln!(std::io::stderr(), "{}", failure.hint(format!("it was {}", exit.ends())));
+            Exit::Internal
+        }
+        _ => exit,
+    }
 }
 
 /// clap's own message as a failure of ours: its first line, the rest as the hint.

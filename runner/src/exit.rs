@@ -70,7 +70,8 @@ Exit codes:
   70  an error of plimsoll itself
 
 `run` ends with 0 when the run is valid and 3 when not, `upload` with 0 when the
-server has the report; `compare` and `gate` end by the verdict.";
+server has the report; `compare` and `gate` end by the verdict, and so do `watch`
+and `submit --wait`, with 3 for a run that failed, was cancelled or lost its runner.";
 
 /// Why a command did not do its work: what and where, then what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]

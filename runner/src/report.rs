@@ -9,5 +9,6 @@ pub mod summary;
 #[cfg(test)]
 mod tests;
 mod text;
+pub mod watch;
 
 pub(crate) use text::labelled;

@@ -19,7 +19,7 @@ use url::Url;
 
 use crate::exit::Failure;
 
-pub(crate) use answer::parse;
+pub(crate) use answer::{one_line, parse};
 pub use error::ServerError;
 pub(crate) use error::Tried;
 pub use package::Package;

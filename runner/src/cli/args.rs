@@ -1,9 +1,10 @@
 //! Commands and flags.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use plimsoll_domain::ids::{CommitSha, ProjectSlug};
+use plimsoll_domain::ids::{CommitSha, ProjectSlug, RunId};
 use plimsoll_domain::plan::Profile;
 
 use crate::exit::{self, Failure};
@@ -41,7 +42,16 @@ pub(super) enum Command {
     Upload(UploadArgs),
     /// Measure, upload, and end by the server's verdict.
     #[command(after_help = exit::HELP)]
-    Gate(RunArgs),
+    Gate(GateArgs),
+    /// Have a runner of the server measure a revision.
+    #[command(after_help = exit::HELP)]
+    Submit(SubmitArgs),
+    /// Follow a run of the server, and end by its verdict.
+    #[command(after_help = exit::HELP)]
+    Watch(WatchArgs),
+    /// End a run of the server before its time.
+    #[command(after_help = exit::HELP)]
+    Cancel(CancelArgs),
     /// The thresholds of a project.
     #[command(subcommand, after_help = exit::HELP)]
     Policy(PolicyCommand),
@@ -143,6 +153,80 @@ pub(super) struct RunArgs {
     pub(super) server: ServerArgs,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct GateArgs {
+    #[command(flatten)]
+    pub(super) run: RunArgs,
+    #[command(flatten)]
+    pub(super) retry: RetryArgs,
+}
+
+/// How patient a command is with the server.
+#[derive(Debug, Args)]
+pub(super) struct RetryArgs {
+    /// How long to try again while the server cannot be reached.
+    #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = humantime::parse_duration)]
+    pub(super) retry_for: Duration,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SubmitArgs {
+    /// The project to measure.
+    #[arg(long)]
+    pub(super) project: ProjectSlug,
+    /// A tag, or a name for the commit.
+    #[arg(long, value_parser = name)]
+    pub(super) tag: Option<String>,
+    /// The commit to measure.
+    #[arg(long, value_name = "SHA")]
+    pub(super) commit: Option<CommitSha>,
+    /// A branch, or the one that the commit is on.
+    #[arg(long, value_parser = name)]
+    pub(super) branch: Option<String>,
+    /// The pull request that the revision belongs to.
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) pull_request: Option<u64>,
+    /// The plan in the repository, when it is not where the runner looks for it.
+    #[arg(long, value_name = "PATH")]
+    pub(super) plan: Option<String>,
+    /// Instead of the plan's own.
+    #[arg(long, value_enum)]
+    pub(super) profile: Option<ProfileName>,
+    /// What the runner must have, for example gpu=A10; may be given several times.
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = label)]
+    pub(super) labels: Vec<(String, String)>,
+    /// Follow the run, and end by its verdict.
+    #[arg(long)]
+    pub(super) wait: bool,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+    #[command(flatten)]
+    pub(super) retry: RetryArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct WatchArgs {
+    /// The run's id, as `submit` prints it.
+    #[arg(value_name = "RUN")]
+    pub(super) run: RunId,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+    #[command(flatten)]
+    pub(super) retry: RetryArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CancelArgs {
+    /// The run's id, as `submit` prints it.
+    #[arg(value_name = "RUN")]
+    pub(super) run: RunId,
+    /// Why, in a sentence for people.
+    #[arg(long, value_name = "TEXT", default_value = "cancelled on the command line", value_parser = name)]
+    pub(super) reason: String,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+}
+
 /// What is measured. By default the checkout that the plan lies in says so.
 #[derive(Debug, Args)]
 pub(super) struct RevisionArgs {
@@ -195,6 +279,8 @@ pub(super) struct UploadArgs {
     pub(super) report: PathBuf,
     #[command(flatten)]
     pub(super) server: ServerArgs,
+    #[command(flatten)]
+    pub(super) retry: RetryArgs,
 }
 
 #[derive(Debug, Args)]
@@ -216,6 +302,16 @@ pub(super) enum ProfileName {
     Quick,
 }
 
+impl From<ProfileName> for Profile {
+    fn from(name: ProfileName) -> Self {
+        match name {
+            ProfileName::Standard => Self::Standard,
+            ProfileName::Pr => Self::Pr,
+            ProfileName::Quick => Self::Quick,
+        }
+    }
+}
+
 /// Worker counts of a staircase, rising.
 #[derive(Debug, Clone)]
 pub(super) struct Stairs(Vec<u32>);
@@ -223,11 +319,7 @@ pub(super) struct Stairs(Vec<u32>);
 impl PlanArgs {
     pub(super) fn overrides(&self) -> Overrides {
         Overrides {
-            profile: self.profile.map(|name| match name {
-                ProfileName::Standard => Profile::Standard,
-                ProfileName::Pr => Profile::Pr,
-                ProfileName::Quick => Profile::Quick,
-            }),
+            profile: self.profile.map(Profile::from),
             project: self.project.clone(),
             url: self.url.clone(),
             staircase: self.staircase.as_ref().map(|stairs| stairs.0.clone()),

@@ -3,7 +3,7 @@
 use plimsoll_domain::report::Status;
 use serde_json::json;
 
-use super::args::RunArgs;
+use super::args::GateArgs;
 use super::measure::{self, Measured};
 use super::{Done, upload};
 use crate::exit::{Exit, Failure};
@@ -11,17 +11,18 @@ use crate::report::paint::Paint;
 use crate::report::{comparison, summary};
 
 /// A run that a person stopped is not sent by itself.
-pub(super) async fn execute(args: &RunArgs, paint: Paint) -> Result<Done, Failure> {
-    let server = args.server.needed()?;
+pub(super) async fn execute(args: &GateArgs, paint: Paint) -> Result<Done, Failure> {
+    let server = args.run.server.needed()?;
     server.accepts_token().await.map_err(|error| error.failure(&server))?;
-    let Measured { report, path, .. } = &measure::measure(args, Some(&server)).await?;
+    let Measured { report, path, .. } = &measure::measure(&args.run, Some(&server)).await?;
     let mut json = summary::json(report, path);
     if report.status == Status::Interrupted {
         json["exit_code"] = json!(Exit::Failed.code());
         let text = summary::text(report, paint) + &summary::closing(path, None, &Exit::Failed.ends());
         return Ok(Done { exit: Exit::Failed, text, json });
     }
-    let (exit, url, text) = match upload::send(&server, report, &path.display().to_string()).await {
+    let (exit, url, text) = match upload::send(&server, report, &path.display().to_string(), args.retry.retry_for).await
+    {
         Ok(uploaded) => {
             let comparison = uploaded.comparison;
             let figures = summary::figures(report, &comparison.findings, paint);

@@ -23,7 +23,7 @@ pub struct Pauses {
 pub struct Wait<'a> {
     pub why: &'a str,
     pub pause: Duration,
-    /// Tries that have failed.
+    /// Tries that have failed since something was last achieved.
     pub attempts: u32,
     /// Time until it is given up; `None`: never.
     pub left: Option<Duration>,
@@ -74,6 +74,12 @@ impl Pauses {
     pub fn restart(&mut self) {
         self.backoff = backoff();
         self.since = Instant::now();
+        self.attempts = 0;
+    }
+
+    /// Tries that have failed since something was last achieved.
+    pub(crate) fn attempts(&self) -> u32 {
+        self.attempts
     }
 
     pub(crate) fn wait<'a>(&self, tried: &'a Tried, pause: Duration) -> Wait<'a> {

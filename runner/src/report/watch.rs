@@ -1,0 +1,166 @@
+//! How a run of the server goes, on stderr: one line that changes on a terminal, plain lines elsewhere.
+
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use plimsoll_domain::format::{ABSENT, NARROW, duration, latency, number};
+use plimsoll_domain::job::{Live, Progress, Run, State};
+
+use super::text::counted;
+use crate::upload::{Server, Wait};
+
+/// Writes what happens to one run.
+#[derive(Debug)]
+pub struct Watch {
+    bar: Option<ProgressBar>,
+    last_line: Option<Instant>,
+}
+
+/// A pause between two plain lines.
+const EVERY: Duration = Duration::from_secs(5);
+
+impl Watch {
+    pub fn new(terminal: bool) -> Self {
+        let bar = terminal.then(|| {
+            let bar = ProgressBar::with_draw_target(Some(1_000), ProgressDrawTarget::stderr());
+            let style = ProgressStyle::with_template("{bar:7} {wide_msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar
+        });
+        Self { bar, last_line: None }
+    }
+
+    pub fn see(&mut self, event: &Live) {
+        match event {
+            Live::State { state, attempt, runner, .. } => self.line(&state_line(*state, *attempt, runner.as_deref())),
+            Live::Progress(progress) => self.progress(progress),
+            // It ends the run, and is said by the command.
+            Live::Verdict { .. } => {}
+        }
+    }
+
+    pub fn line(&mut self, line: &str) {
+        match &self.bar {
+            Some(bar) if !bar.is_finished() => bar.println(line),
+            _ => drop(writeln!(std::io::stderr(), "{line}")),
+        }
+    }
+
+    /// Takes the changing line away.
+    pub fn finish(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        match &self.bar {
+            Some(bar) => {
+                if let Some(done) = progress.done {
+                    bar.set_position((done.clamp(0.0, 1.0) * 1_000.0) as u64);
+                }
+                bar.set_message(progress_line(progress));
+            }
+            None if self.last_line.is_none_or(|last| last.elapsed() >= EVERY) => {
+                self.last_line = Some(Instant::now());
+                self.line(&format!("    {}", progress_line(progress)));
+            }
+            None => {}
+        }
+    }
+}
+
+/// `v1.9.2 of sentiment, run 0190…: running`.
+pub fn heading(run: &Run) -> String {
+    format!("{} of {}, run {}: {}", run.label, run.project, run.run_id, run.state.name())
+}
+
+/// What is waited for, for how long, and how often it was tried.
+pub fn waiting(server: &Server, wait: &Wait<'_>) -> String {
+    let time = |time: Duration| duration(time.as_secs_f64());
+    let until = wait.left.map_or_else(String::new, |left| format!(", giving up in {}", time(left)));
+    let tries = if wait.attempts == 1 { "1 try".to_owned() } else { format!("{} tries", wait.attempts) };
+    format!("  waiting for {}: {}; {tries} so far, the next in {}{until}", server.address(), wait.why, time(wait.pause))
+}
+
+fn state_line(state: State, attempt: u32, runner: Option<&str>) -> String {
+    let runner = runner.map_or_else(String::new, |name| format!(" on {name}"));
+    let again = if attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
+    let what = match state {
+        State::Queued => "waits for a runner",
+        State::Leased => "is being prepared",
+        State::Running => "is being measured",
+        State::Done => "is measured",
+        State::Failed | State::Cancelled | State::Expired => return format!("  {}", state.name()),
+    };
+    format!("  {what}{runner}{again}")
+}
+
+/// One line: stage, workers, time left, TPS, P50, P99, errors, GPU. What is not known is left out, or a dash.
+fn progress_line(progress: &Progress) -> String {
+    let workers = progress.workers.map(|workers| counted(workers.into(), "worker"));
+    let left = progress.left_ms.map(|ms| format!("{} left", duration(Duration::from_millis(ms).as_secs_f64())));
+    let load = [workers, left].into_iter().flatten().collect::<Vec<_>>().join(", ");
+    let stage = format!("{} {load}", progress.stage.name()).trim_end().to_owned();
+    if !progress.stage.is_measuring() {
+        return stage;
+    }
+    let ms = |value: Option<f64>| value.map_or_else(|| format!("{ABSENT}{NARROW}ms"), latency);
+    let parts = [
+        Some(stage),
+        Some(format!("{} TPS", progress.tps.map_or_else(|| ABSENT.to_owned(), number))),
+        Some(format!("P50 {}", ms(progress.p50_ms))),
+        Some(format!("P99 {}", ms(progress.p99_ms))),
+        progress.errors.map(|errors| counted(errors, "error")),
+        progress.gpu_utilisation.map(|share| format!("GPU {}{NARROW}%", number((share * 100.0).round()))),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_domain::job::Stage;
+
+    use super::*;
+
+    fn progress(stage: Stage) -> Progress {
+        serde_json::from_value(serde_json::json!({ "elapsed_ms": 1, "stage": stage })).unwrap()
+    }
+
+    #[test]
+    fn a_line_says_what_is_known_and_a_dash_where_a_figure_belongs() {
+        assert_eq!(progress_line(&progress(Stage::Checkout)), "checkout");
+        let bare = progress_line(&progress(Stage::WarmUp));
+        assert_eq!(bare, format!("warm-up  {ABSENT} TPS  P50 {ABSENT}{NARROW}ms  P99 {ABSENT}{NARROW}ms"));
+        let full = Progress {
+            workers: Some(20),
+            left_ms: Some(180_000),
+            tps: Some(176.0),
+            p50_ms: Some(101.0),
+            p99_ms: Some(261.0),
+            errors: Some(0),
+            gpu_utilisation: Some(0.874),
+            ..progress(Stage::Staircase)
+        };
+        let line = progress_line(&full).replace(NARROW, " ");
+        assert_eq!(line, "staircase 20 workers, 3 min left  176 TPS  P50 101 ms  P99 261 ms  0 errors  GPU 87.0 %");
+    }
+
+    #[test]
+    fn a_pause_says_for_whom_why_how_long_and_how_often() {
+        let server = Server::new("http://h:1/", None).unwrap();
+        let wait = Wait { why: "connection refused", pause: Duration::from_secs(4), attempts: 3, left: None };
+        let said = waiting(&server, &wait).replace(NARROW, " ");
+        assert_eq!(said, "  waiting for http://h:1: connection refused; 3 tries so far, the next in 4 s");
+        let bounded = Wait { left: Some(Duration::from_secs(90)), attempts: 1, ..wait };
+        let said = waiting(&server, &bounded).replace(NARROW, " ");
+        assert!(said.ends_with("1 try so far, the next in 4 s, giving up in 90 s"), "{said}");
+    }
+
+    #[test]
+    fn states_are_told_in_words() {
+        assert_eq!(state_line(State::Queued, 0, None), "  waits for a runner");
+        assert_eq!(state_line(State::Running, 2, Some("a10-1")), "  is being measured on a10-1, attempt 2");
+    }
+}
