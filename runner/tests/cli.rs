@@ -223,7 +223,7 @@ fn wrong_answers_exit_with_3_and_say_what_was_wrong() {
 fn an_unreachable_server_exits_with_5_and_the_report_stays() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "a.json", &release("v1", 40.0, 1));
-    let (code, document) = run_json(folder.path(), &["upload", "a.json", "--server", NOBODY]);
+    let (code, document) = run_json(folder.path(), &["upload", "a.json", "--server", NOBODY, "--retry-for", "0s"]);
     assert_eq!((code, &document["error"]["kind"]), (5, &json!("unreachable")), "{document:#}");
     assert!(document["error"]["hint"].as_str().unwrap().contains("plimsoll upload a.json"), "{document:#}");
     assert!(folder.path().join("a.json").exists());
@@ -280,6 +280,20 @@ fn a_run_that_is_stopped_keeps_what_it_measured() {
     let report = Report::from_json(&std::fs::read(folder.path().join("a.json")).unwrap()).unwrap();
     assert_eq!(report.status, Status::Interrupted);
     assert!(report.smoke().is_some());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_that_stdout_does_not_take_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "a.json", &release("v1", 40.0, 1));
+    for json in [&["compare", "a.json", "a.json"][..], &["compare", "a.json", "a.json", "--json"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = plimsoll(folder.path(), json).stdout(full).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(code(&output) == 70 && told.contains("could not be written to stdout: No space left"), "{told}");
+        assert!(told.contains("it was 0, pass"), "{told}");
+    }
 }
 
 #[test]

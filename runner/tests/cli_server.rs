@@ -167,7 +167,8 @@ fn gate_keeps_the_report_when_the_server_is_gone() {
     let model = model();
     let folder = folder_with_plan(&format!("http://{}", model.address));
     let server = Fake::start(|_, _| (503, json!({ "title": "Down", "detail": "for maintenance" })));
-    let (code, document) = plimsoll(folder.path(), &["gate", "--server", &server.address, "--output", "r.json"]);
+    let (code, document) =
+        plimsoll(folder.path(), &["gate", "--server", &server.address, "--output", "r.json", "--retry-for", "1s"]);
     assert_eq!((code, &document["exit_code"]), (5, &json!(5)), "{document:#}");
     assert!(document["error"]["message"].as_str().unwrap().contains("Down: for maintenance"), "{document:#}");
     assert!(document["error"]["hint"].as_str().unwrap().contains("plimsoll upload r.json"), "{document:#}");
@@ -262,6 +263,22 @@ fn an_upload_outlives_a_restart_of_the_server() {
     assert!(seen.iter().all(|seen| seen.body == seen_first(&server)), "the same report each time");
 }
 
+#[test]
+fn a_wait_for_the_server_says_what_for_and_for_how_long() {
+    let folder = folder_with_report();
+    let server = Fake::start(|_, _| (503, json!({ "title": "Down" })));
+    let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+        .args(["upload", "a.json", "--server", &server.address, "--retry-for", "1500ms"])
+        .current_dir(folder.path())
+        .env_clear()
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{told}");
+    assert!(told.contains(&format!("waiting for {}: Down; 1 try so far, the next in", server.address)), "{told}");
+    assert!(told.contains("giving up in"), "{told}");
+}
+
 fn seen_first(server: &Fake) -> Vec<u8> {
     server.seen()[0].body.clone()
 }
@@ -275,6 +292,9 @@ fn a_refusal_is_shown_in_the_server_s_words_and_not_repeated() {
         let message = document["error"]["message"].as_str().unwrap();
         assert_eq!((code, server.seen().len()), (ends, 1), "{status}: {document:#}");
         assert!(status == 301 || message.contains("No: because[31m of it"), "{status}: {message}");
+        // What is refused for good is not worth sending later.
+        let later = document["error"]["hint"].as_str().unwrap().contains("send it later");
+        assert_eq!(later, !matches!(status, 400 | 409 | 413 | 422), "{status}: {document:#}");
     }
 }
 

@@ -10,6 +10,7 @@ use super::Tried;
 #[derive(Debug)]
 pub struct Pauses {
     backoff: ExponentialBackoff,
+    shortest: Duration,
     /// How many tries are still to follow, if that is what ends them.
     tries_left: Option<u32>,
     /// How long to go on without progress, and since when.
@@ -45,12 +46,20 @@ impl Pauses {
 
     /// For as long as it takes.
     pub fn forever() -> Self {
-        Self { backoff: backoff(), tries_left: None, within: None, since: Instant::now(), attempts: 0 }
+        let shortest = SHORTEST;
+        let backoff = backoff(shortest);
+        Self { backoff, shortest, tries_left: None, within: None, since: Instant::now(), attempts: 0 }
     }
 
     /// Until so long has passed without progress.
     pub fn within(time: Duration) -> Self {
         Self { within: Some(time), ..Self::forever() }
+    }
+
+    /// With another first pause than half a second.
+    #[must_use]
+    pub fn from(self, shortest: Duration) -> Self {
+        Self { backoff: backoff(shortest), shortest, ..self }
     }
 
     /// The next pause; `None` when it is time to give up. `asked`: what the server says to wait.
@@ -72,7 +81,7 @@ impl Pauses {
 
     /// Something was achieved: what follows is counted anew.
     pub fn restart(&mut self) {
-        self.backoff = backoff();
+        self.backoff = backoff(self.shortest);
         self.since = Instant::now();
         self.attempts = 0;
     }
@@ -92,9 +101,9 @@ impl Pauses {
 }
 
 /// A pause, and up to as much again by chance.
-fn backoff() -> ExponentialBackoff {
+fn backoff(shortest: Duration) -> ExponentialBackoff {
     let half = LONGEST / 2;
-    ExponentialBuilder::new().with_min_delay(SHORTEST).with_max_delay(half).without_max_times().with_jitter().build()
+    ExponentialBuilder::new().with_min_delay(shortest).with_max_delay(half).without_max_times().with_jitter().build()
 }
 
 #[cfg(test)]
