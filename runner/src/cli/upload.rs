@@ -46,7 +46,7 @@ pub(super) async fn send(
 ) -> Result<Uploaded, Failure> {
     let package = Package::of(report).map_err(Failure::internal)?;
     let mut tell = |wait: &Wait<'_>| {
-        let _ = writeln!(std::io::stderr(), "{}", waiting(server, wait));
+        let _ = writeln!(std::io::stderr(), "{}", waiting(server.address(), wait));
     };
     let sent = server.deliver(&package, Pauses::within(retry_for), &mut tell).await;
     sent.map_err(|error| {

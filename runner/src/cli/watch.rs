@@ -29,7 +29,7 @@ pub(super) async fn execute(args: &WatchArgs, paint: Paint) -> Result<Done, Fail
             Err(tried) => tried,
         };
         let pause = tried.pause(&mut pauses).map_err(|error| error.failure(&server))?;
-        eprintln!("{}", waiting(&server, &pauses.wait(&tried, pause)));
+        eprintln!("{}", waiting(server.address(), &pauses.wait(&tried, pause)));
         tokio::time::sleep(pause).await;
     };
     follow(&server, run, args.retry.retry_for, paint).await
@@ -42,8 +42,10 @@ pub(super) async fn follow(server: &Server, run: Run, retry_for: Duration, paint
     let ended = to_its_end(server, run, retry_for, &mut watch).await;
     watch.finish();
     let run = ended.map_err(|error| {
-        let again = "the run goes on without being watched\nwatch it again later";
-        error.failure(server).hint(again)
+        let failure = error.failure(server);
+        let again = "the run goes on without being watched; watch it again later";
+        let hint = failure.hint.clone().map_or(again.to_owned(), |hint| format!("{hint}\n{again}"));
+        failure.hint(hint)
     })?;
     let exit = run.verdict.filter(|_| run.state == State::Done).map_or(Exit::Failed, Exit::from);
     let mut text = match (run.verdict, &run.sentence) {
@@ -88,7 +90,7 @@ async fn to_its_end(server: &Server, run: Run, retry_for: Duration, watch: &mut 
         let pause = tried.pause(&mut pauses)?;
         // A stream that ends is opened again at once, and nobody needs to hear of it.
         if pauses.attempts() > 1 {
-            watch.line(&waiting(server, &pauses.wait(&tried, pause)));
+            watch.line(&waiting(server.address(), &pauses.wait(&tried, pause)));
         }
         tokio::time::sleep(pause).await;
     }
