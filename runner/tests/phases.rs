@@ -148,6 +148,26 @@ async fn a_stop_keeps_what_was_measured() {
 }
 
 #[tokio::test]
+async fn each_finished_phase_is_told_as_it_will_stand_in_the_report() {
+    let server = Server::start(10, Duration::from_millis(2), |_| ok("{}"));
+    let (_stop, stopped) = watch::channel(false);
+    let mut told: Vec<Report> = Vec::new();
+    let mut observer = |event: Event<'_>| {
+        if let Event::Partial(report) = event {
+            told.push(report.clone());
+        }
+    };
+    let report = phases::run(spec(server.address), &mut observer, stopped).await.unwrap();
+    assert_eq!(told.iter().map(|partial| partial.phases.len()).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    for partial in &told {
+        assert_eq!((partial.status, partial.run_id), (Status::Interrupted, report.run_id));
+        assert_eq!(partial.phases, report.phases[..partial.phases.len()]);
+        assert_eq!(&Report::from_json(partial.to_json().as_bytes()).unwrap(), partial);
+    }
+    assert_eq!((told[2].load_choice, told[3].load_choice), (Some(LoadChoice::OwnKnee), report.load_choice));
+}
+
+#[tokio::test]
 async fn a_service_that_dies_ends_the_run_and_is_said_to_have() {
     let dead = Arc::new(AtomicBool::new(false));
     let answer = dead.clone();

@@ -81,7 +81,7 @@ pub fn waiting(server: &str, wait: &Wait<'_>) -> String {
     let time = |time: Duration| duration(time.as_secs_f64());
     let until = wait.left.map_or_else(String::new, |left| format!(", giving up in {}", time(left)));
     let tries = if wait.attempts == 1 { "1 try".to_owned() } else { format!("{} tries", wait.attempts) };
-    format!("  waiting for {}: {}; {tries} so far, the next in {}{until}", server.address(), wait.why, time(wait.pause))
+    format!("  waiting for {}: {}; {tries} so far, the next in {}{until}", server, wait.why, time(wait.pause))
 }
 
 fn state_line(state: State, attempt: u32, runner: Option<&str>) -> String {
