@@ -27,7 +27,7 @@ impl Package {
     }
 
     /// Bytes that were compressed before.
-    pub(crate) fn packed(run_id: RunId, gzip: Vec<u8>) -> Self {
+    pub fn packed(run_id: RunId, gzip: Vec<u8>) -> Self {
         Self { run_id, gzip, arrived: AtomicU64::new(0) }
     }
 

@@ -35,7 +35,8 @@ fn large() -> &'static (Report, Arc<Package>) {
 
 fn deliver(receiver: &Receiver) -> Result<(), String> {
     install_tls();
-    let package = Package::of(&large().0).unwrap();
+    let (report, package) = large();
+    let package = Package::packed(report.run_id, package.bytes().to_vec());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let server = Server::new(&receiver.address, None).unwrap();
     let pauses = Pauses::within(Duration::from_secs(60)).from(Duration::from_millis(1));
