@@ -169,6 +169,21 @@ fn middle(us: u64) -> f64 {
     (us + 1 - width + width / 2) as f64
 }
 
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for Histogram {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Byte)))
+            .description(Some("HdrHistogram's V2 compressed encoding in base64; values are µs"))
+            .into()
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for Histogram {}
+
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use base64::Engine as _;
