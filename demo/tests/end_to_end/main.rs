@@ -3,6 +3,7 @@
 //! The tests take turns, since each measures: see [`support::turn`].
 
 mod browser;
+mod cut;
 mod demo;
 #[cfg(target_os = "linux")]
 mod killed;
