@@ -2,8 +2,10 @@
 
 use plimsoll_domain::comparison::Comparison;
 use plimsoll_domain::ids::{ProjectSlug, RunId};
+use plimsoll_domain::job::LiveEvent;
 use sqlx::types::Json;
 
+use super::time::from_db;
 use super::{Executor, Result, corrupt};
 
 /// A project's latest figures on the testbed and plan measured last, the oldest first.
@@ -56,4 +58,54 @@ pub async fn courses(executor: impl Executor<'_>) -> Result<Vec<Course>> {
         }
     }
     Ok(courses)
+}
+
+/// Jobs of a project that are not over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnderWay {
+    pub project: ProjectSlug,
+    pub waiting: u64,
+    /// With a runner.
+    pub running: u64,
+}
+
+/// Of every project that has any.
+pub async fn under_way(executor: impl Executor<'_>) -> Result<Vec<UnderWay>> {
+    let found = sqlx::query!(
+        r#"select project, count(*) filter (where state = 'queued') as "waiting!",
+               count(*) filter (where state <> 'queued') as "running!"
+           from jobs where state in ('queued', 'leased', 'running') group by project order by project"#,
+    );
+    let found = found.fetch_all(executor).await?;
+    let under_way = found.into_iter().map(|row| {
+        let project = row.project.parse().map_err(|e| corrupt("project")(format!("{e}")))?;
+        Ok(UnderWay { project, waiting: row.waiting.unsigned_abs(), running: row.running.unsigned_abs() })
+    });
+    under_way.collect()
+}
+
+/// About so many reports of progress make a course.
+const MAX_PROGRESS: u64 = 600;
+/// More than this happens to no run.
+const MAX_EVENTS: i64 = 5_000;
+
+/// What happened to a run whose newest event is `last_seq`, in order: everything, but of its progress only as much as a
+/// chart shows, and the newest.
+pub async fn events(executor: impl Executor<'_>, run_id: RunId, last_seq: u64) -> Result<Vec<LiveEvent>> {
+    let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    let found = sqlx::query!(
+        "select seq, at, event from live_events
+         where run_id = $1 and (event ->> 'type' <> 'progress' or seq % $2 = 0 or seq >= $3)
+         order by seq limit $4",
+        run_id.0,
+        number(last_seq.div_ceil(MAX_PROGRESS).max(1)),
+        number(last_seq),
+        MAX_EVENTS,
+    );
+    let found = found.fetch_all(executor).await?;
+    let events = found.into_iter().map(|row| {
+        let what = serde_json::from_value(row.event).map_err(|e| corrupt("live event")(e.to_string()))?;
+        Ok(LiveEvent { seq: row.seq.unsigned_abs(), at: from_db(row.at), what })
+    });
+    events.collect()
 }

@@ -11,3 +11,4 @@ pub mod leases;
 pub mod pack;
 pub mod tidy;
 pub mod verdict;
+pub mod webhooks;

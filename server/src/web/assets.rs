@@ -22,6 +22,7 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
     let svg = |stem, bytes| asset(stem, "svg", "image/svg+xml", bytes);
     vec![
         asset("style", "css", "text/css; charset=utf-8", include_bytes!("../../assets/style.css")),
+        asset("live", "js", "text/javascript; charset=utf-8", include_bytes!("../../assets/live.js")),
         svg("icon", include_bytes!("../../assets/icon.svg")),
         svg("icon-worse", include_bytes!("../../assets/icon-worse.svg")),
         svg("icon-better", include_bytes!("../../assets/icon-better.svg")),

@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 use plimsoll_domain::ids::ProjectSlug;
 
 use super::view::query_value;
-use crate::access::{Caller, Who};
+use crate::access::{Caller, Scope, Who};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store;
@@ -25,6 +25,8 @@ pub(super) struct Frame {
 pub(super) struct Place {
     pub(super) slug: ProjectSlug,
     pub(super) private: bool,
+    /// Whether its settings are offered.
+    pub(super) settings: bool,
 }
 
 impl Frame {
@@ -37,7 +39,8 @@ impl Frame {
         let missing = || AppError::not_found(format!("project {name:?}"));
         let slug: ProjectSlug = name.parse().map_err(|_| missing())?;
         let public = store::projects::is_public(state.pool(), &slug).await?.ok_or_else(missing)?;
-        self.project = Some(Place { slug: slug.clone(), private: !public });
+        let settings = self.caller.may(Scope::Admin, &slug);
+        self.project = Some(Place { slug: slug.clone(), private: !public, settings });
         Ok((slug, self))
     }
 
@@ -53,6 +56,16 @@ impl Frame {
     /// Only a browser's session can be ended.
     pub(super) fn signs_out(&self) -> bool {
         self.caller.by_cookie
+    }
+
+    /// Whether the settings of the whole server are offered.
+    pub(super) fn administers(&self) -> bool {
+        self.caller.may_everywhere(Scope::Admin)
+    }
+
+    /// Hosts are shown to those only who have a scope of their own.
+    pub(super) fn sees_runners(&self) -> bool {
+        self.caller.may_somewhere(Scope::Read)
     }
 
     /// Leads back here after sign-in.

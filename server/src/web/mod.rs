@@ -1,7 +1,7 @@
 //! The pages. They read like a person asks: the answer first, then the reason, the evidence, and the raw data.
 //!
 //! Handlers load, views compute what a template shows from domain values, templates lay it out. Nothing here computes
-//! a statistic or writes SQL, and no page needs a script.
+//! a statistic or writes SQL, and no page needs a script: the one there is keeps the page of a run up to date.
 
 mod assets;
 mod compare;
@@ -12,6 +12,10 @@ mod history;
 mod markup;
 mod methodology;
 mod projects;
+mod run;
+mod runners;
+mod runs;
+mod settings;
 mod sign_in;
 mod snapshot;
 mod view;
@@ -20,12 +24,14 @@ use axum::Router;
 use axum::middleware::from_fn;
 use tower_http::catch_panic::CatchPanicLayer;
 
+use self::settings::{audit, project, server};
 use crate::access::{Need, Routes, Scope};
 use crate::error;
 use crate::state::AppState;
 
 pub fn routes(state: &AppState) -> Routes {
-    let read = Need::Project(Scope::Read);
+    let (admin, read) = (Need::Server(Scope::Admin), Need::Project(Scope::Read));
+    let own = Need::Project(Scope::Admin);
     Routes::new(state)
         .get("/", Need::Filtered, projects::page)
         .get("/sign-in", Need::Open, sign_in::page)
@@ -33,12 +39,29 @@ pub fn routes(state: &AppState) -> Routes {
         .get("/sign-in/github", Need::Open, sign_in::github::begin)
         .get("/sign-in/github/callback", Need::Open, sign_in::github::callback)
         .post("/sign-out", Need::Open, sign_in::sign_out)
+        .get("/runs", Need::Filtered, runs::page)
+        .get("/runs/{run}", Need::Run(Scope::Read), run::redirect)
+        .get("/runners", Need::Named(Scope::Read), runners::page)
+        .get("/settings/tokens", admin, server::page)
+        .post("/settings/tokens", admin, server::create_token)
+        .post("/settings/tokens/{token}/revoke", admin, server::revoke_token)
+        .post("/settings/members", admin, server::put_member)
+        .post("/settings/members/remove", admin, server::remove_member)
+        .get("/audit", Need::Named(Scope::Admin), audit::page)
         .get("/methodology", Need::Open, methodology::page)
         .get("/assets/{name}", Need::Open, assets::serve)
         .get("/favicon.ico", Need::Open, assets::favicon)
         .get("/{project}", read, history::redirect)
         .get("/{project}/history", read, history::page)
         .get("/{project}/snapshots/{run}", read, snapshot::page)
+        .get("/{project}/runs/{run}", Need::Run(Scope::Read), run::page)
+        .post("/{project}/runs/{run}/cancel", Need::Run(Scope::Upload), run::cancel)
+        .get("/{project}/settings", own, project::page)
+        .post("/{project}/settings/visibility", own, project::set_visibility)
+        .post("/{project}/settings/tokens", own, project::create_token)
+        .post("/{project}/settings/tokens/{token}/revoke", own, project::revoke_token)
+        .post("/{project}/settings/webhooks", own, project::create_webhook)
+        .post("/{project}/settings/webhooks/{webhook}/remove", own, project::remove_webhook)
         .get("/{project}/compare", read, compare::redirect)
         .get("/{project}/compare/{pair}", read, compare::page)
 }

@@ -7,14 +7,14 @@ use axum::extract::State;
 use axum::response::Response;
 use plimsoll_domain::comparison::Verdict;
 use plimsoll_domain::format;
-use plimsoll_domain::ids::RunId;
+use plimsoll_domain::ids::{ProjectSlug, RunId};
 
 use super::view::{Drawn, Frame, Here, Look, Page, Phrase, VerdictWord, day, judged_href, render, snapshot_href, word};
-use crate::access::Scope;
+use crate::access::{Caller, Scope};
 use crate::charts::{Datum, spark};
 use crate::error::Result;
 use crate::state::AppState;
-use crate::store::pages::{self, Course};
+use crate::store::pages::{self, Course, UnderWay};
 use crate::store::projects::{self, Overview};
 use crate::store::snapshots::SnapshotRow;
 
@@ -32,7 +32,10 @@ struct Projects {
 
 struct Row {
     project: String,
+    private: bool,
     count: String,
+    /// Runs that are not over, in words.
+    under_way: Option<String>,
     hit: bool,
     newest: Option<Newest>,
 }
@@ -55,6 +58,7 @@ pub(super) async fn page(State(state): State<AppState>, frame: Frame) -> Result<
     overviews.retain(|overview| overview.public || frame.caller.may(Scope::Read, &overview.slug));
     let mut courses = pages::courses(state.pool()).await?;
     courses.retain(|course| overviews.iter().any(|overview| overview.slug == course.project));
+    let under_way = pages::under_way(state.pool()).await?;
     let newest: Vec<RunId> = overviews.iter().filter_map(|o| Some(o.latest.as_ref()?.run_id)).collect();
     let judged: HashMap<RunId, String> = pages::judged(state.pool(), &newest)
         .await?
@@ -62,7 +66,7 @@ pub(super) async fn page(State(state): State<AppState>, frame: Frame) -> Result<
         .filter_map(|(run_id, comparison)| Some((run_id, judged_href(&comparison)?)))
         .collect();
     overviews.sort_by_key(|overview| overview.latest.as_ref().map_or(u8::MAX, |row| urgency(row.verdict)));
-    let rows: Vec<Row> = overviews.iter().map(|overview| Row::new(overview, &courses, &judged)).collect();
+    let rows: Vec<Row> = overviews.iter().map(|overview| Row::new(overview, &courses, &judged, &under_way)).collect();
     let look = overviews.iter().filter_map(|o| o.latest.as_ref()).map(|row| Look::of(row.verdict)).next();
     let regressed = overviews.iter().filter(|o| verdict(o) == Some(Verdict::Regressed)).count();
     let title = if regressed > 0 { format!("Projects: {regressed} regressed") } else { "Projects".to_owned() };
@@ -76,7 +80,7 @@ pub(super) async fn page(State(state): State<AppState>, frame: Frame) -> Result<
 }
 
 impl Row {
-    fn new(overview: &Overview, courses: &[Course], judged: &HashMap<RunId, String>) -> Self {
+    fn new(overview: &Overview, courses: &[Course], judged: &HashMap<RunId, String>, under_way: &[UnderWay]) -> Self {
         let count = match overview.snapshots {
             1 => "1 snapshot".to_owned(),
             n => format!("{} snapshots", format::count(n.unsigned_abs())),
@@ -84,7 +88,9 @@ impl Row {
         let course = courses.iter().find(|course| course.project == overview.slug);
         Self {
             project: overview.slug.to_string(),
+            private: !overview.public,
             count,
+            under_way: under_way.iter().find(|one| one.project == overview.slug).map(told),
             hit: verdict(overview) == Some(Verdict::Regressed),
             newest: overview.latest.as_ref().map(|row| Newest::new(row, course, judged.get(&row.run_id))),
         }
@@ -122,6 +128,20 @@ impl Newest {
 
 fn verdict(overview: &Overview) -> Option<Verdict> {
     overview.latest.as_ref().map(|row| row.verdict)
+}
+
+/// The projects that the caller may read, by name.
+pub(super) async fn readable(state: &AppState, caller: &Caller) -> Result<Vec<ProjectSlug>> {
+    let all = projects::list(state.pool()).await?;
+    let seen = all.into_iter().filter(|one| one.public || caller.may(Scope::Read, &one.slug));
+    Ok(seen.map(|one| one.slug).collect())
+}
+
+/// `1 running, 2 waiting`.
+fn told(under_way: &UnderWay) -> String {
+    let count = |n: u64, what: &str| (n > 0).then(|| format!("{} {what}", format::count(n)));
+    let parts = [count(under_way.running, "running"), count(under_way.waiting, "waiting")];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// The worst first.

@@ -5,6 +5,7 @@ use axum::response::{Html, IntoResponse, Response};
 use jiff::Timestamp;
 use plimsoll_domain::comparison::{Comparison, Trend, Verdict};
 use plimsoll_domain::finding::{Finding, Severity};
+use plimsoll_domain::format;
 use plimsoll_domain::ids::{ProjectSlug, RunId};
 
 use super::assets;
@@ -29,6 +30,11 @@ pub(super) enum Here {
     History,
     Compare,
     Snapshot,
+    Runs,
+    Run,
+    Runners,
+    ProjectSettings,
+    Settings,
     SignIn,
     Methodology,
     Elsewhere,
@@ -41,6 +47,10 @@ impl Page {
 
     pub(super) fn style(&self) -> String {
         assets::address("style.css")
+    }
+
+    pub(super) fn script(&self) -> String {
+        assets::address("live.js")
     }
 
     pub(super) fn icon(&self) -> String {
@@ -160,6 +170,20 @@ pub(super) fn sentence(text: &str) -> String {
         out.push('.');
     }
     out
+}
+
+/// `4 s ago`, and the day when that is long past. What is ahead, by another clock, is now.
+pub(super) fn ago(at: Timestamp, now: Timestamp) -> String {
+    const LONG: f64 = 48.0 * 3_600.0;
+    match now.duration_since(at).as_secs_f64() {
+        seconds if seconds < 1.0 => "just now".to_owned(),
+        // To the minute where seconds are of no interest.
+        seconds if (100.0..LONG).contains(&seconds) => {
+            format!("{} ago", format::duration((seconds / 60.0).round() * 60.0))
+        }
+        seconds if seconds < LONG => format!("{} ago", format::duration(seconds)),
+        _ => day(at),
+    }
 }
 
 /// `25 Nov 2025`, UTC.

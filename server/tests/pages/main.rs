@@ -4,6 +4,8 @@ mod compare;
 mod fake_github;
 mod frame;
 mod history;
+mod runs;
+mod settings;
 mod sign_in;
 mod site;
 mod snapshot;

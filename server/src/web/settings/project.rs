@@ -1,0 +1,188 @@
+//! Settings of one project: who may read it, its tokens, where its events go, and the policy of its gate.
+
+use askama::Template;
+use axum::Form;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use jiff::Timestamp;
+use plimsoll_domain::format;
+use plimsoll_domain::ids::ProjectSlug;
+use plimsoll_domain::policy::Policy;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::tokens::{self, Row};
+use super::{Once, Outcome};
+use crate::access::{Scope, acts};
+use crate::charts::Datum;
+use crate::error::{AppError, Result};
+use crate::state::AppState;
+use crate::store;
+use crate::store::projects::Visibility;
+use crate::store::webhooks::Webhook;
+use crate::tasks::webhooks;
+use crate::web::view::{Frame, Here, Look, Page, ago, day, render};
+
+#[derive(Template)]
+#[template(path = "project_settings.html")]
+struct ProjectSettings {
+    page: Page,
+    project: ProjectSlug,
+    problem: Option<String>,
+    once: Option<Once>,
+    private: bool,
+    policy: Vec<(String, Datum)>,
+    tokens_lead: String,
+    tokens: Vec<Row>,
+    scopes: [Scope; 4],
+    base: String,
+    /// The form chooses no project.
+    others: [String; 0],
+    webhooks: Vec<WebhookRow>,
+}
+
+struct WebhookRow {
+    id: Uuid,
+    url: String,
+    added: String,
+    waiting: String,
+    given_up: String,
+    delivered: String,
+    last_error: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(in crate::web) struct VisibilityForm {
+    visibility: Visibility,
+}
+
+#[derive(Debug, Deserialize)]
+pub(in crate::web) struct WebhookForm {
+    url: String,
+}
+
+pub(in crate::web) async fn page(
+    State(state): State<AppState>,
+    frame: Frame,
+    Path(project): Path<String>,
+) -> Result<Response> {
+    let (project, frame) = frame.within(&state, &project).await?;
+    show(&state, frame, project, Outcome::default()).await
+}
+
+pub(in crate::web) async fn set_visibility(
+    State(state): State<AppState>,
+    frame: Frame,
+    Path(project): Path<String>,
+    Form(form): Form<VisibilityForm>,
+) -> Result<Response> {
+    let (project, frame) = frame.within(&state, &project).await?;
+    let entry = frame.caller.entry("project.visibility");
+    acts::set_visibility(state.pool(), entry, &project, form.visibility).await?;
+    Ok(back(&project, "visibility"))
+}
+
+pub(in crate::web) async fn create_token(
+    State(state): State<AppState>,
+    frame: Frame,
+    Path(project): Path<String>,
+    Form(form): Form<tokens::Form>,
+) -> Result<Response> {
+    let (project, frame) = frame.within(&state, &project).await?;
+    let made = tokens::make(&state, &frame.caller, &form, Some(&project)).await;
+    show(&state, frame, project, Outcome::of(made)?).await
+}
+
+pub(in crate::web) async fn revoke_token(
+    State(state): State<AppState>,
+    frame: Frame,
+    Path((project, token)): Path<(String, String)>,
+) -> Result<Response> {
+    let (project, frame) = frame.within(&state, &project).await?;
+    let missing = || AppError::not_found(format!("such token of project {project}"));
+    let id: Uuid = token.parse().map_err(|_| missing())?;
+    let token = store::tokens::get(state.pool(), id).await?.filter(|token| token.project.as_ref() == Some(&project));
+    let token = token.ok_or_else(missing)?;
+    acts::revoke_token(state.pool(), frame.caller.entry("token.revoke"), &token).await?;
+    Ok(back(&project, "tokens"))
+}
+
+pub(in crate::web) async fn create_webhook(
+    State(state): State<AppState>,
+    frame: Frame,
+    Path(project): Path<String>,
+    Form(form): Form<WebhookForm>,
+) -> Result<Response> {
+    let (project, frame) = frame.within(&state, &project).await?;
+    let made = webhooks::create(&state, &frame.caller, &project, form.url.trim()).await.map(|made| Once {
+        heading: format!("Secret of the webhook to {}", made.url),
+        secret: made.secret,
+        hint: "Copy it now: it is not shown again. What is sent is signed with it.",
+    });
+    show(&state, frame, project, Outcome::of(made)?).await
+}
+
+pub(in crate::web) async fn remove_webhook(
+    State(state): State<AppState>,
+    frame: Frame,
+    Path((project, webhook)): Path<(String, String)>,
+) -> Result<Response> {
+    let (project, frame) = frame.within(&state, &project).await?;
+    let missing = || AppError::not_found(format!("such webhook of project {project}"));
+    let id: Uuid = webhook.parse().map_err(|_| missing())?;
+    if !webhooks::remove(&state, &frame.caller, &project, id).await? {
+        return Err(missing());
+    }
+    Ok(back(&project, "webhooks"))
+}
+
+fn back(project: &ProjectSlug, section: &str) -> Response {
+    Redirect::to(&format!("/{project}/settings#{section}")).into_response()
+}
+
+async fn show(state: &AppState, frame: Frame, project: ProjectSlug, outcome: Outcome) -> Result<Response> {
+    let now = Timestamp::now();
+    let missing = || AppError::not_found(format!("project {project:?}"));
+    let policy = store::projects::get(state.pool(), &project).await?.ok_or_else(missing)?.policy;
+    let tokens = store::tokens::list(state.pool(), Some(&project)).await?;
+    let webhooks = store::webhooks::list(state.pool(), &project).await?;
+    let base = format!("/{project}/settings/tokens");
+    let page = render(&ProjectSettings {
+        private: frame.project.as_ref().is_some_and(|place| place.private),
+        page: Page::new(format!("Settings of {project}"), Look::Plain, frame, Here::ProjectSettings),
+        problem: outcome.problem.clone(),
+        policy: allowed(&policy),
+        tokens_lead: tokens::lead(&tokens),
+        tokens: tokens.into_iter().map(|token| Row::new(token, &base, now)).collect(),
+        scopes: Scope::ALL,
+        others: [],
+        webhooks: webhooks.into_iter().map(|webhook| WebhookRow::new(webhook, now)).collect(),
+        once: outcome.once,
+        project,
+        base,
+    });
+    Ok(Outcome { once: None, ..outcome }.answer(page))
+}
+
+fn allowed(policy: &Policy) -> Vec<(String, Datum)> {
+    let is = |name: &str, value: String| (name.to_owned(), Datum::Is(value));
+    vec![
+        is("P99 at the pinned load", format::allowed(policy.p99_increase)),
+        is("Capacity", format::allowed(-policy.capacity_decrease)),
+        is("Error rate", format::allowed_points(policy.error_rate_points)),
+    ]
+}
+
+impl WebhookRow {
+    fn new(webhook: Webhook, now: Timestamp) -> Self {
+        Self {
+            id: webhook.id,
+            url: webhook.url,
+            added: format!("{} by {}", day(webhook.created_at), webhook.created_by),
+            waiting: format::count(webhook.waiting.unsigned_abs()),
+            given_up: format::count(webhook.given_up.unsigned_abs()),
+            delivered: webhook.last_delivered_at.map_or_else(|| "nothing yet".to_owned(), |at| ago(at, now)),
+            last_error: webhook.last_error,
+        }
+    }
+}
