@@ -201,6 +201,7 @@ alter table upload_parts alter column body set storage external;
 
 -- Since when a report's windows and series are gone; its hash stays that of the report as it was uploaded.
 alter table reports add column thinned_at timestamptz;
+create index reports_whole on reports (run_id) where thinned_at is null;
 
 -- Verdicts that a missing baseline, measured later, replaced.
 create table former_verdicts (

@@ -68,6 +68,23 @@ impl Report {
         gone.filter(|_| loaded && self.status == Status::Failed)
     }
 
+    /// Lets go of the windows, which only show the course of a run. Figures, histograms and slices stay, and of each
+    /// second of the steps that are judged the successes: a verdict against this report comes out as before.
+    pub fn thin(&mut self) {
+        for phase in &mut self.phases {
+            let judged = phase.kind != PhaseKind::WarmUp;
+            for step in phase.steps.iter_mut().filter(|step| step.ok_per_second.is_none()) {
+                let windows = std::mem::take(&mut step.windows);
+                let seconds = windows.iter().map(|window| window.ok);
+                step.ok_per_second = Some(if judged { seconds.collect() } else { Vec::new() });
+            }
+        }
+    }
+
+    pub fn is_thinned(&self) -> bool {
+        self.phases.iter().flat_map(|phase| &phase.steps).any(|step| step.ok_per_second.is_some())
+    }
+
     pub fn phase(&self, kind: PhaseKind) -> Option<&Phase> {
         self.phases.iter().find(|phase| phase.kind == kind)
     }
@@ -214,6 +231,10 @@ pub struct Step {
     pub slices: Vec<Histogram>,
     /// One per second from the start of the step, by the time of completion, edges included.
     pub windows: Vec<Window>,
+    /// What is left of `windows` in a report that was thinned out: the successes of each second, from which the
+    /// uncertainty of a throughput is computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ok_per_second: Option<Vec<u64>>,
     /// Age of the oldest request that was cut, in µs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_cut_us: Option<u64>,
@@ -224,6 +245,19 @@ impl Step {
     /// Length of the measured part in seconds.
     pub fn measured_s(&self) -> f64 {
         self.measured_to_ms.saturating_sub(self.measured_from_ms) as f64 / 1_000.0
+    }
+
+    /// Successes of each whole second of the measured part, as far as they are known.
+    pub fn measured_seconds(&self) -> Vec<u64> {
+        let from = usize::try_from(self.measured_from_ms.div_ceil(1_000)).unwrap_or(usize::MAX);
+        let to = usize::try_from(self.measured_to_ms / 1_000).unwrap_or(usize::MAX);
+        match &self.ok_per_second {
+            Some(seconds) => seconds.get(from..to.min(seconds.len())).unwrap_or_default().to_vec(),
+            None => {
+                let windows = self.windows.get(from..to.min(self.windows.len())).unwrap_or_default();
+                windows.iter().map(|window| window.ok).collect()
+            }
+        }
     }
 
     /// Successes completed per second of the measured part; `None` when it has no length.

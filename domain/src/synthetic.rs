@@ -275,6 +275,7 @@ impl Run<'_> {
             slice_ms: slice_s * 1_000,
             slices: vec![Histogram::new(); (to - from).div_ceil(slice_s) as usize],
             windows: Vec::new(),
+            ok_per_second: None,
             oldest_cut_us: None,
             generator: GeneratorUse {
                 engine_cpu: Some(of.engine_cpu * f64::from(workers.min(of.pool)) / f64::from(of.pool)),

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use secrecy::{ExposeSecret as _, SecretString};
 
@@ -34,6 +35,8 @@ pub struct Config {
     pub allowance: Allowance,
     /// Open at the same time; further ones wait.
     pub connections: NonZeroUsize,
+    /// Age at which reports lose their windows; `None` keeps them.
+    pub retention: Option<Duration>,
     /// False makes the embedded Postgres fast and forgetful.
     pub durable: bool,
 }
@@ -76,6 +79,7 @@ impl Config {
             trusted_proxies: Vec::new(),
             allowance: Allowance::default(),
             connections: DEFAULT_CONNECTIONS,
+            retention: None,
             durable: true,
         }
     }

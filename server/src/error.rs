@@ -113,6 +113,11 @@ pub struct Body<'a> {
 }
 
 impl Problem {
+    /// What only the log may know.
+    pub(crate) fn cause(&self) -> Option<&str> {
+        self.cause.as_deref()
+    }
+
     fn render(self, request_id: Option<&str>) -> Response {
         let body = Body {
             title: self.status.canonical_reason().unwrap_or("Error"),

@@ -85,6 +85,7 @@ impl Server {
             allowance: config.allowance,
             allow_private_webhooks: config.allow_private_webhooks,
             github: config.github,
+            retention: config.retention,
         };
         let state = AppState::new(pool.clone(), settings);
         let app = router(state.clone());

@@ -1,6 +1,7 @@
 //! What every handler shares.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
 
@@ -43,6 +44,8 @@ pub struct Settings {
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<Cidr>,
     pub allowance: Allowance,
+    /// Age at which reports lose their windows; `None` keeps them.
+    pub retention: Option<Duration>,
 }
 
 /// Uploads held in memory at the same time, from their body of up to 64 MiB until they are stored.
@@ -66,6 +69,10 @@ impl AppState {
 
     pub fn pool(&self) -> &Pool {
         &self.0.pool
+    }
+
+    pub(crate) fn retention(&self) -> Option<Duration> {
+        self.0.settings.retention
     }
 
     pub fn public_url(&self) -> Option<&str> {

@@ -145,6 +145,12 @@ fn check_step(step: &Step, at: &str) -> Result<(), ReportError> {
     let counts = [step.outcomes.ok, step.outcomes.cut, step.completed.ok, step.completed.failed, step.connections];
     let errors = step.windows.iter().map(|window| &window.errors).chain([&step.outcomes.errors]);
     let all = counts.into_iter().chain(errors.flat_map(|errors| errors.values().copied()));
+    let thinned = step.ok_per_second.as_deref().unwrap_or_default();
+    ensure(thinned.len() <= MAX_WINDOWS, at, || format!("more than {MAX_WINDOWS} seconds"))?;
+    ensure(step.ok_per_second.is_none() || step.windows.is_empty(), at, || {
+        "has both windows and what is left of them".to_owned()
+    })?;
+    let all = all.chain(thinned.iter().copied());
     let mut all = all.chain(step.windows.iter().map(|window| window.ok)).chain(step.slices.iter().map(|s| s.len()));
     ensure(all.all(|n| n <= MAX_COUNT), at, || format!("counts more than {MAX_COUNT} requests"))?;
     ensure(step.windows.iter().all(|window| window.latency_sum_us <= MAX_WINDOW_US), at, || {

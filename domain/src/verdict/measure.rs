@@ -123,11 +123,12 @@ impl<'a> Measured<'a> {
             Metric::Tps => {
                 let step = self.soak()?;
                 let value = step.tps().ok_or_else(|| "the stability phase has no measured part".to_owned())?;
-                Ok(Sample { value, spread: bootstrap::rate(&seconds(step)) })
+                Ok(Sample { value, spread: bootstrap::rate(&step.measured_seconds()) })
             }
             Metric::Capacity => {
                 let found = figures::capacity(self.report).ok_or_else(|| self.no_capacity())?;
-                let spread = figures::capacity_step(self.report).and_then(|step| bootstrap::rate(&seconds(step)));
+                let spread =
+                    figures::capacity_step(self.report).and_then(|step| bootstrap::rate(&step.measured_seconds()));
                 Ok(Sample { value: found.tps, spread })
             }
             Metric::Knee => {
@@ -167,13 +168,6 @@ impl<'a> Measured<'a> {
             _ => format!("no step within the error limit of {}{}%", format::percent(limit), format::NARROW),
         }
     }
-}
-
-/// Successes of each whole second of the measured part.
-fn seconds(step: &Step) -> Vec<u64> {
-    let from = usize::try_from(step.measured_from_ms.div_ceil(1_000)).unwrap_or(usize::MAX);
-    let to = usize::try_from(step.measured_to_ms / 1_000).unwrap_or(usize::MAX).min(step.windows.len());
-    step.windows.get(from..to).unwrap_or(&[]).iter().map(|window| window.ok).collect()
 }
 
 fn no_ratio() -> String {

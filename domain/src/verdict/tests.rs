@@ -477,3 +477,26 @@ proptest! {
         prop_assert!(!comparison.provisional || comparison.verdict == Verdict::Regressed);
     }
 }
+
+#[test]
+fn a_thinned_baseline_gives_the_same_verdict() {
+    let slower = Synthetic { service_ms: 47.0, ..candidate() };
+    for other in [candidate(), slower] {
+        let (whole, other) = (short().report(), other.report());
+        let (mut thinned, mut other_thinned) = (whole.clone(), other.clone());
+        thinned.thin();
+        other_thinned.thin();
+        assert!(thinned.is_thinned() && !whole.is_thinned());
+        assert!(thinned.phases.iter().flat_map(|phase| &phase.steps).all(|step| step.windows.is_empty()));
+        let comparison = compare(&[&whole], &other);
+        assert!(metric(&comparison, Metric::Capacity).interval.is_some(), "the example must have one");
+        assert_eq!(compare(&[&thinned], &other), comparison);
+        assert_eq!(compare(&[&thinned], &other_thinned), comparison);
+        // It is a report like any other, and thinning it again changes nothing.
+        assert_eq!(Report::from_json(thinned.to_json().as_bytes()).as_ref(), Ok(&thinned));
+        let once = thinned.clone();
+        thinned.thin();
+        assert_eq!(thinned, once);
+        assert!(thinned.to_json().len() < whole.to_json().len() * 9 / 10);
+    }
+}

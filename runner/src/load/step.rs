@@ -210,6 +210,7 @@ impl Record {
             slice_ms: self.slice_ms,
             slices: Vec::new(),
             windows: Vec::new(),
+            ok_per_second: None,
             oldest_cut_us: self.oldest_cut_us,
             generator: self.generator.clone(),
         }

@@ -1,8 +1,10 @@
 //! The command line: what can be asked for, and how a failure ends the program.
 
+mod age;
 mod database;
 mod member;
 mod project;
+mod prune;
 mod serve;
 mod table;
 mod token;
@@ -15,6 +17,7 @@ use plimsoll_server::config::ConfigError;
 use plimsoll_server::postgres::PostgresError;
 use plimsoll_server::serve::ServeError;
 use plimsoll_server::store::StoreError;
+use plimsoll_server::tasks::prune::PruneError;
 
 /// Keeps a performance snapshot of every release, compares it with its baseline, and shows both.
 #[derive(Debug, Parser)]
@@ -34,6 +37,8 @@ enum Command {
     Member(member::Args),
     /// Say who may read a project.
     Project(project::Args),
+    /// Let go of what only the recent past needs.
+    Prune(prune::Args),
 }
 
 impl Cli {
@@ -51,6 +56,7 @@ impl Cli {
             Command::Token(args) => args.run(),
             Command::Member(args) => args.run(),
             Command::Project(args) => args.run(),
+            Command::Prune(args) => args.run(),
         }
     }
 }
@@ -68,6 +74,8 @@ pub(crate) enum CliError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Act(#[from] ActError),
+    #[error(transparent)]
+    Prune(#[from] PruneError),
     #[error("{0}")]
     Misused(String),
     #[error("a task of ours failed: {0}")]
@@ -84,6 +92,7 @@ impl CliError {
             Self::Serve(_)
                 | Self::Postgres(_)
                 | Self::Store(_)
+                | Self::Prune(_)
                 | Self::Task(_)
                 | Self::Io(_)
                 | Self::Act(ActError::Store(_) | ActError::Random(_))

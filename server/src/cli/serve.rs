@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use plimsoll_server::access::{Allowance, Cidr};
 use plimsoll_server::config::{self, Config, DEFAULT_CONNECTIONS};
@@ -48,6 +49,10 @@ pub(super) struct Serve {
     #[arg(long, value_name = "N", env = "PLIMSOLL_MAX_FAILURES",
           default_value_t = Allowance::default().failures_per_minute)]
     max_failures: NonZeroU32,
+    /// Age at which reports lose their per-second windows, such as 90d; figures, histograms and slices stay [default:
+    /// they are kept]
+    #[arg(long, value_name = "AGE", env = "PLIMSOLL_RETENTION", value_parser = super::age::parse)]
+    retention: Option<Duration>,
     /// Connections at the same time; further ones wait.
     #[arg(long, value_name = "N", env = "PLIMSOLL_MAX_CONNECTIONS", default_value_t = DEFAULT_CONNECTIONS)]
     max_connections: NonZeroUsize,
@@ -98,6 +103,7 @@ impl Serve {
             trusted_proxies: self.trusted_proxies,
             allowance: Allowance { requests_per_second: self.max_requests, failures_per_minute: self.max_failures },
             connections: self.max_connections,
+            retention: self.retention,
             durable: true,
         };
         let runtime = tokio::runtime::Runtime::new()?;

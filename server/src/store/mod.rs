@@ -11,6 +11,7 @@ pub mod migrate;
 pub mod outbox;
 pub mod pages;
 pub mod projects;
+pub mod prune;
 pub mod reports;
 pub mod resolve;
 pub mod runners;

@@ -8,8 +8,9 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::task::JoinSet;
 
-use super::{deliveries, leases, tidy};
+use super::{deliveries, leases, prune, tidy};
 use crate::state::AppState;
+use crate::store;
 
 /// A call that takes longer is given up: the database may be unreachable without a word.
 const WITHIN: Duration = Duration::from_secs(60);
@@ -17,12 +18,22 @@ const WITHIN: Duration = Duration::from_secs(60);
 const DELIVERIES_EVERY: Duration = Duration::from_secs(1);
 
 const TIDY_EVERY: Duration = Duration::from_secs(60);
+/// Nothing that goes is in anybody's way.
+const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
 
 /// Starts all of it; it ends when the server drains.
 pub fn start(state: &AppState) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     tasks.spawn(repeat(state.clone(), "deliveries", DELIVERIES_EVERY, |state| async move {
         deliveries::run_once(&state).await
+    }));
+    tasks.spawn(repeat(state.clone(), "retention", PRUNE_EVERY, |state| async move {
+        let now = store::prune::now(state.pool()).await?;
+        let done = prune::step(state.pool(), &prune::cutoffs(now, state.retention()), None).await?;
+        if done.total() > 0 {
+            tracing::info!(counts = ?done.counts, "let go of what is old");
+        }
+        Ok::<_, prune::PruneError>(usize::try_from(done.total()).unwrap_or(usize::MAX))
     }));
     let looks_after = state.clone();
     tasks.spawn(async move {

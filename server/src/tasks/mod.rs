@@ -9,6 +9,7 @@ pub mod ingest;
 pub mod jobs;
 pub mod leases;
 pub mod pack;
+pub mod prune;
 pub mod tidy;
 pub mod verdict;
 pub mod webhooks;

@@ -13,6 +13,7 @@ mod parts;
 mod program;
 mod reading;
 mod recovery;
+mod retention;
 mod token;
 mod upload;
 mod webhooks;

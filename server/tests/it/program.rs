@@ -25,11 +25,20 @@ impl Drop for Program {
     }
 }
 
-fn command(dir: &Path) -> Command {
+/// The program without settings of the shell's.
+pub(crate) fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll-server"));
-    for name in ["DATABASE_URL", "PLIMSOLL_TOKENS", "PLIMSOLL_PUBLIC_URL", "PLIMSOLL_LISTEN", "PLIMSOLL_DATA_DIR"] {
-        command.env_remove(name);
+    for (name, _) in std::env::vars_os() {
+        let set = name.to_string_lossy();
+        if set.starts_with("PLIMSOLL_") || ["DATABASE_URL", "RUST_LOG"].contains(&&*set) {
+            command.env_remove(name);
+        }
     }
+    command
+}
+
+fn command(dir: &Path) -> Command {
+    let mut command = program();
     command.arg("serve").args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(dir);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command

@@ -1,4 +1,5 @@
 use plimsoll_domain::figures::Figures;
+use plimsoll_domain::report::Report;
 use plimsoll_domain::synthetic::Synthetic;
 use plimsoll_domain::{format, sentence};
 
@@ -97,4 +98,18 @@ async fn an_interrupted_run_without_a_soak_still_has_a_page() {
     let site = Site::new(std::slice::from_ref(&report)).await;
     site.page(&format!("/sentiment/snapshots/{}", report.run_id)).await;
     site.page("/sentiment/history").await;
+}
+
+#[tokio::test]
+async fn a_thinned_report_is_shown_as_before_and_says_so() {
+    let whole = release("v1.0.0", 0, 10).report();
+    let mut thinned = release("v1.0.0", 0, 10).report();
+    thinned.thin();
+    let path = |report: &Report| format!("/sentiment/snapshots/{}", report.run_id);
+    let before = Site::new(std::slice::from_ref(&whole)).await.page(&path(&whole)).await;
+    let after = Site::new(std::slice::from_ref(&thinned)).await.page(&path(&thinned)).await;
+    assert!(after.all("main")[0].contains("thinned out by age"));
+    assert!(!before.all("main")[0].contains("thinned out by age"));
+    assert_eq!(after.table("Steps"), before.table("Steps"));
+    assert_eq!(after.all("figure .chart svg[role=img] > title"), before.all("figure .chart svg[role=img] > title"));
 }

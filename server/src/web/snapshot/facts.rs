@@ -153,12 +153,16 @@ pub(super) fn run(report: &Report) -> Pairs {
         Status::Interrupted => "interrupted",
         Status::Failed => "failed",
     };
-    vec![
+    let mut pairs = vec![
         is("Run", report.run_id.to_string()),
         is("Measured", format!("{}, {}", minute(report.started_at), format::duration(took as f64))),
         is("Status", status.to_owned()),
         is("Load generator", format!("{} {}, {host}", generator.name, generator.version)),
-    ]
+    ];
+    if report.is_thinned() {
+        pairs.push(is("Windows", "thinned out by age: of each second only the successes are left".to_owned()));
+    }
+    pairs
 }
 
 fn is(name: &str, value: String) -> (String, Datum) {
