@@ -26,6 +26,10 @@ pub(super) async fn release(transaction: &mut Transaction, job: &Job, reason: &s
 
 /// Moves a locked job whose runner is gone.
 pub(in crate::tasks) async fn lost(transaction: &mut Transaction, job: &Job) -> Result<()> {
+    if job.run.verdict.is_some() {
+        // Its report came by an earlier version of the server, which knows no jobs.
+        return measured(transaction, job).await;
+    }
     if let Some(reason) = &job.cancel {
         return step(transaction, job, State::Cancelled, Some(reason)).await;
     }

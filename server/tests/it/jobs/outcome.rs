@@ -117,6 +117,26 @@ async fn a_runner_that_asks_again_has_lost_what_it_had() {
 }
 
 #[tokio::test]
+async fn a_report_that_an_earlier_version_stored_ends_its_job_too() {
+    let app = App::new().await;
+    let report = release("v1.0.0", 0).report();
+    app.upload(&report).await;
+    // That version wrote neither jobs nor the outbox.
+    sqlx::query("delete from outbox").execute(&app.pool).await.unwrap();
+    let id = ask(&app, "v1.0.0", json!({})).await;
+    Actor::new().claim(&app).await.unwrap();
+    for table in ["jobs", "live_events", "outbox"] {
+        let sql = format!("alter table {table} disable trigger all; update {table} set run_id = '{}'", report.run_id);
+        sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&app.pool).await.unwrap();
+    }
+    end_lease(&app, report.run_id).await;
+    assert_eq!(leases::run_once(&app.state).await.unwrap(), 1);
+    assert_ne!(id, report.run_id);
+    assert_eq!(state(&app, report.run_id).await, "done");
+    assert_eq!(told(&app, report.run_id).await, events(&["requested", "finished"], "no_baseline"));
+}
+
+#[tokio::test]
 async fn a_job_that_nobody_takes_expires() {
     let app = App::new().await;
     let id = ask(&app, "v1.0.0", json!({})).await;
