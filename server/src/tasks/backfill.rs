@@ -13,7 +13,7 @@ use super::verdict::{self, Coming};
 use crate::error::Result;
 use crate::state::AppState;
 use crate::store::jobs::{Job, NewJob};
-use crate::store::{Transaction, jobs, runners, snapshots, verdicts};
+use crate::store::{self, Transaction, jobs, runners, snapshots, verdicts};
 
 /// Runs that one measured baseline judges again.
 const MAX_WAITING: i64 = 10;
@@ -21,20 +21,23 @@ const MAX_WAITING: i64 = 10;
 /// Queues the measurement of the commit that `report` should have been compared with, if a runner could carry it out
 /// and nobody measured it. A run that nobody asked for has none: no runner is known to have its testbed. Nor has a
 /// backfill, which would go on to the first commit of all.
+///
+/// True when the commit was measured already, perhaps while `report` was judged.
 pub(super) async fn queue(
     transaction: &mut Transaction,
     report: &Report,
     comparison: &Comparison,
     job: &Job,
-) -> Result<()> {
+) -> Result<bool> {
     if comparison.verdict != Verdict::NoBaseline || job.run.kind == Kind::Backfill {
-        return Ok(());
+        return Ok(false);
     }
-    let Some(commit) = base(report) else { return Ok(()) };
-    if jobs::is_measured(&mut **transaction, report, commit).await?
-        || !runners::serves(&mut **transaction, &report.project, &job.run.labels).await?
-    {
-        return Ok(());
+    let Some(commit) = base(report) else { return Ok(false) };
+    if jobs::is_measured(&mut **transaction, report, commit).await? {
+        return Ok(true);
+    }
+    if !runners::serves(&mut **transaction, &report.project, &job.run.labels).await? {
+        return Ok(false);
     }
     let run_id = RunId(Uuid::now_v7());
     let revision = Wanted { commit: Some(commit.clone()), ..Wanted::default() };
@@ -57,7 +60,7 @@ pub(super) async fn queue(
     if queue_job(transaction, &backfill).await? {
         tracing::info!(project = %report.project, %run_id, baseline_of = %report.run_id, %commit, "queued a backfill");
     }
-    Ok(())
+    Ok(false)
 }
 
 /// The commit that a run is compared with first.
@@ -92,6 +95,19 @@ pub(super) async fn judge_waiting(
         }
     }
     Ok(all)
+}
+
+/// Judges a stored run again whose baseline was stored while it was judged. `None` when that changes nothing.
+pub(super) async fn catch_up(state: &AppState, report: &Arc<Report>) -> Result<Option<Comparison>> {
+    let comparison = verdict::judge_new(state, Arc::clone(report)).await?;
+    if comparison.verdict == Verdict::NoBaseline {
+        return Ok(None);
+    }
+    let again = Again { waiting: Arc::clone(report), comparison };
+    let mut transaction = store::begin(state.pool()).await?;
+    replace(&mut transaction, &again).await?;
+    store::commit(transaction).await?;
+    Ok(Some(again.comparison))
 }
 
 /// Replaces a verdict that is still `no_baseline`, and tells so.

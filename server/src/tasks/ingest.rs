@@ -58,20 +58,24 @@ pub async fn ingest(state: &AppState, report: Arc<Report>) -> Result<Ingested> {
     }
     reports::insert(&mut *transaction, report.run_id, &packed).await?;
     verdicts::insert(&mut *transaction, report.run_id, &comparison).await?;
-    match &job {
+    let missed = match &job {
         Some(job) => {
             is_asked_for(&report, job)?;
             jobs::measured(&mut transaction, job).await?;
-            backfill::queue(&mut transaction, &report, &comparison, job).await?;
+            backfill::queue(&mut transaction, &report, &comparison, job).await?
         }
-        None => jobs::tell_upload(&mut transaction, &report, &comparison).await?,
-    }
+        None => {
+            jobs::tell_upload(&mut transaction, &report, &comparison).await?;
+            false
+        }
+    };
     for again in &judged_again {
         backfill::replace(&mut transaction, again).await?;
     }
     store::commit(transaction).await?;
     tracing::info!(project = %report.project, run_id = %report.run_id, verdict = comparison.verdict.name(), "stored");
-    Ok(Ingested { comparison, created: true })
+    let caught_up = if missed { backfill::catch_up(state, &report).await? } else { None };
+    Ok(Ingested { comparison: caught_up.unwrap_or(comparison), created: true })
 }
 
 /// A report belongs to the run that was asked for under its id: same project, and the commit that was named.
