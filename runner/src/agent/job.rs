@@ -121,7 +121,10 @@ impl<'a> Job<'a> {
             return Err(NoReport::Stopped);
         }
         match self.agent.outbox.keep(&report) {
-            Ok(_) => Ok(report),
+            Ok(_) => {
+                self.agent.state.forget_measured(report.run_id);
+                Ok(report)
+            }
             Err(failure) => Err(NoReport::Ours(format!("the report could not be kept: {}", failure.message))),
         }
     }

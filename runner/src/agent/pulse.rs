@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use super::log::say;
 use super::stopper::{Stop, Stopper};
 use crate::progress::{Event, Observer};
+use crate::spool::Partial;
 use crate::telemetry::gpu::Gpus;
 use crate::upload::{Server, ServerError};
 
@@ -97,12 +98,19 @@ impl Told {
 pub(super) struct Listener<'g> {
     pub(super) feed: Feed,
     pub(super) gpus: Option<&'g Gpus>,
+    /// Keeps what is measured so far.
+    pub(super) partial: Option<Partial>,
 }
 
 impl Observer for Listener<'_> {
     fn observe(&mut self, event: Event<'_>) {
         match event {
             Event::PhaseStarted { phase } => self.feed.stage(phase.into()),
+            Event::Partial(report) => {
+                if let Some(partial) = &self.partial {
+                    partial.keep(report.clone());
+                }
+            }
             Event::Tick(live) => {
                 let samples = self.gpus.map(Gpus::sample).unwrap_or_default();
                 let mut told = self.feed.told();

@@ -72,6 +72,16 @@ impl State {
         self.0.join("logs").join(format!("{run}.log"))
     }
 
+    /// Beside its log: what a run that came to no end has measured lies there as `<run>.partial.json`.
+    pub(super) fn measured(&self, run: RunId) -> PathBuf {
+        self.0.join("logs").join(format!("{run}.json"))
+    }
+
+    /// The whole report is in the outbox.
+    pub(super) fn forget_measured(&self, run: RunId) {
+        let _ = fs::remove_file(self.measured(run).with_extension("partial.json"));
+    }
+
     /// For what belongs to no run.
     pub(super) fn own_log(&self) -> PathBuf {
         self.0.join("agent.log")

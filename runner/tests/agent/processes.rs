@@ -1,6 +1,7 @@
 //! Nothing of a run outlives it: daemons, hung commands, killed agents.
 
 use plimsoll_domain::job::Stage;
+use plimsoll_runner::spool;
 use serde_json::Value;
 
 use super::server::{Claimed, Server};
@@ -55,6 +56,9 @@ fn a_killed_agent_leaves_nothing_and_the_next_one_goes_on() {
     server.wait_for_stage(Stage::Staircase);
     let pids = daemons(&bench);
     let supervisor = running(&bench)["supervisor"]["pid"].to_string();
+    let measured = bench.at(&format!("state/logs/{}.partial.json", bench.run));
+    let phases = || spool::read(&measured).map(|report| report.phases.len()).unwrap_or_default();
+    wait_for("the finished phases", || (phases() == 2).then_some(()));
     agent.kill();
     wait_until_gone(&pids);
     wait_until_gone(&[supervisor]);
@@ -64,6 +68,7 @@ fn a_killed_agent_leaves_nothing_and_the_next_one_goes_on() {
     let (code, _) = bench.agent(&["--once"]).wait();
     assert_eq!(code, Some(0));
     server.wait_for_report();
+    assert!(!measured.exists(), "the report has taken its place");
     assert!(bench.log().contains("cleaning up after it"), "{}", bench.log());
 }
 

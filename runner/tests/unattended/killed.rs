@@ -32,7 +32,7 @@ fn killed_in_the_staircase_it_leaves_smoke_and_warm_up_and_they_can_be_sent() {
     assert_eq!(report.status, Status::Interrupted);
     let kinds: Vec<PhaseKind> = report.phases.iter().map(|phase| phase.kind).collect();
     assert_eq!(kinds, [PhaseKind::Smoke, PhaseKind::WarmUp]);
-    assert!(report.smoke().unwrap().latency.len() > 0, "with its histogram");
+    assert!(!report.smoke().unwrap().latency.is_empty(), "with its histogram");
     assert!(!folder.path().join("out/a.json").exists());
 
     let receiver = Receiver::start(State::default());

@@ -27,6 +27,7 @@ use crate::pin::{self, Asked};
 use crate::plan::confined::Confined;
 use crate::plan::{self, Loaded, Overrides};
 use crate::spec::RunSpec;
+use crate::spool::Partial;
 use crate::{exit, host};
 
 impl Job<'_> {
@@ -216,7 +217,9 @@ impl Job<'_> {
     }
 
     async fn run_phases(&self, spec: RunSpec) -> Result<Report, NoReport> {
-        let mut listener = Listener { feed: self.feed.clone(), gpus: self.agent.gpus.as_ref() };
+        let partial = Partial::beside(&self.agent.state.measured(spec.run_id));
+        let partial = partial.map_err(|failure| say(Some(spec.run_id), &failure.message)).ok();
+        let mut listener = Listener { feed: self.feed.clone(), gpus: self.agent.gpus.as_ref(), partial };
         let most = Duration::from_millis(self.agent.config.limits.max_duration_ms);
         let running = phases::run(spec, &mut listener, self.stopper.flag());
         tokio::pin!(running);
