@@ -7,9 +7,10 @@ use url::{Host, Url};
 use crate::plan::Names;
 use crate::telemetry::gpu::Gpus;
 
-/// Where the service at `url` runs. The finding says so when nothing is known, or not what its GPUs are.
-pub fn testbed(url: &Url, names: &Names) -> (Testbed, Option<Finding>) {
-    let (mut testbed, silent) = if is_here(url) { this_host() } else { (Testbed::default(), None) };
+/// Where the service at `url` runs. The finding says so when nothing is known, or not what its GPUs are. `gpus` are those
+/// that the service may use, as [`Gpus::open`] takes them.
+pub fn testbed(url: &Url, names: &Names, gpus: &[String]) -> (Testbed, Option<Finding>) {
+    let (mut testbed, silent) = if is_here(url) { this_host(gpus) } else { (Testbed::default(), None) };
     testbed.name.clone_from(&names.name);
     testbed.labels.clone_from(&names.labels);
     let unknown = (testbed == Testbed::default()).then(|| {
@@ -34,8 +35,8 @@ pub fn is_here(url: &Url) -> bool {
     }
 }
 
-fn this_host() -> (Testbed, Option<Finding>) {
-    let (gpu, silent) = match Gpus::open(&[]) {
+fn this_host(gpus: &[String]) -> (Testbed, Option<Finding>) {
+    let (gpu, silent) = match Gpus::open(gpus) {
         Ok(gpus) => (gpus.and_then(|gpus| gpus.facts()), None),
         Err(error) => {
             let finding =
@@ -96,11 +97,11 @@ mod tests {
     #[test]
     fn an_unnamed_far_host_is_said_to_be_unknown() {
         let far = Url::parse("http://models.example/").unwrap();
-        let (testbed, finding) = testbed(&far, &Names::default());
+        let (testbed, finding) = testbed(&far, &Names::default(), &[]);
         assert_eq!(testbed, Testbed::default());
         assert_eq!(finding.unwrap().code, "unknown_testbed");
         let named = Names { name: Some("a10".to_owned()), ..Names::default() };
-        assert!(super::testbed(&far, &named).1.is_none());
+        assert!(super::testbed(&far, &named, &[]).1.is_none());
     }
 
     #[test]

@@ -60,6 +60,9 @@ impl Outbox {
             fs::create_dir_all(&folder)
                 .map_err(|error| Failure::usage(format!("cannot make {}: {error}", folder.display())))?;
         }
+        // What lies in a folder lasts once the folder itself does.
+        spool::sync_folder(&outbox.folder);
+        outbox.folder.parent().iter().for_each(|parent| spool::sync_folder(parent));
         Ok(outbox)
     }
 

@@ -28,7 +28,12 @@ pub fn claim(root: &Path, started_at: Timestamp, revision: Option<&str>) -> Resu
     let names = std::iter::once(name.clone()).chain((2..100).map(|n| format!("{name}-{n}")));
     for folder in names.map(|name| all.join(name)) {
         match fs::create_dir(&folder) {
-            Ok(()) => return Ok(folder.join("report.json")),
+            Ok(()) => {
+                // What lies in a folder lasts once the folder itself does.
+                sync_folder(&all);
+                sync_folder(if root.as_os_str().is_empty() { Path::new(".") } else { root });
+                return Ok(folder.join("report.json"));
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(failed(&folder, error)),
         }

@@ -175,14 +175,20 @@ async fn a_service_that_dies_ends_the_run_and_is_said_to_have() {
         if answer.load(Ordering::Relaxed) { Reply::Reset(String::new()) } else { ok("{}") }
     });
     let (_stop, stopped) = watch::channel(false);
-    let mut observer = |event: Event<'_>| {
-        if let Event::PhaseFinished { phase: PhaseKind::WarmUp, .. } = event {
-            dead.store(true, Ordering::Relaxed);
-        }
+    let mut remarks = Vec::new();
+    let mut observer = |event: Event<'_>| match event {
+        Event::PhaseFinished { phase: PhaseKind::WarmUp, .. } => dead.store(true, Ordering::Relaxed),
+        Event::Remark(remark) => remarks.push(remark.to_owned()),
+        _ => {}
     };
     let mut plan = spec(server.address);
     plan.plan.service.response_timeout_ms = 500;
     let report = phases::run(plan, &mut observer, stopped).await.unwrap();
+    let [remark] = &remarks[..] else { panic!("{remarks:?}") };
+    assert!(
+        remark.starts_with("no request succeeded at 2 workers: waiting for the open ones, at most 2 s"),
+        "{remark}"
+    );
     report.check().unwrap();
     assert_eq!(report.status, Status::Failed);
     let found = report.findings.iter().find(|finding| finding.code == "service_gone").unwrap();

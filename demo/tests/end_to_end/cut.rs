@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Stdio;
 
-use plimsoll_domain::report::{Report, Window};
+use plimsoll_domain::report::{Report, Status, Window};
 use plimsoll_domain::synthetic::Synthetic;
 use serde_json::{Value, json};
 
@@ -71,6 +71,14 @@ fn a_large_report_arrives_over_connections_that_break() {
     let path = format!("{}/api/v1/snapshots/{}/report", host.server.address, report.run_id);
     let stored = get(&path, &host.token);
     assert_eq!(Report::from_json(&stored).expect("a report"), report);
+
+    // What a killed run leaves is taken as what it is.
+    let run_id = "01890a5d-ac96-774b-bcce-b302099a8099".parse().expect("a run id");
+    let mut partial = Report { run_id, status: Status::Interrupted, ..Synthetic::default().report() };
+    partial.phases.truncate(2);
+    std::fs::write(host.folder.path().join("a.partial.json"), partial.to_json()).expect("it is written");
+    let (code, document) = host.json(&host.server.address, &["upload", "a.partial.json"]);
+    assert_eq!((code, &document["verdict"]), (Some(0), &json!("invalid")), "{document:#}");
 }
 
 fn get(url: &str, token: &str) -> Vec<u8> {

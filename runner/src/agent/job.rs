@@ -21,6 +21,7 @@ use super::shell::Surroundings;
 use super::state::{self, Running};
 use super::stopper::{Stop, Stopper};
 use super::supervisor::Supervisor;
+use crate::spool;
 use crate::upload::ServerError;
 
 /// A job in progress.
@@ -125,7 +126,13 @@ impl<'a> Job<'a> {
                 self.agent.state.forget_measured(report.run_id);
                 Ok(report)
             }
-            Err(failure) => Err(NoReport::Ours(format!("the report could not be kept: {}", failure.message))),
+            Err(failure) => {
+                // A disk that filled up meanwhile: what took its time to measure is not thrown away.
+                if let Ok(saved) = spool::save(&self.agent.state.measured(report.run_id), &report) {
+                    say(Some(report.run_id), &format!("its report is at {}: upload it", saved.path.display()));
+                }
+                Err(NoReport::Ours(format!("the report could not be kept: {}", failure.message)))
+            }
         }
     }
 

@@ -43,7 +43,7 @@ pub(super) async fn measure(args: &RunArgs, server: Option<&Server>) -> Result<M
     let flags = &args.plan;
     let loaded = plan::load(&flags.plan, &flags.overrides(), &environment)?;
     let baseline = flags.baseline.as_deref().map(spool::read).transpose()?;
-    let (testbed, unknown) = host::testbed(&loaded.requests.url, &flags.names(&loaded.testbed));
+    let (testbed, unknown) = host::testbed(&loaded.requests.url, &flags.names(&loaded.testbed), &[]);
     let asked = pin::Asked {
         flag: flags.stability_workers,
         plan: &loaded.plan,

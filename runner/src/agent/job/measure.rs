@@ -165,7 +165,7 @@ impl Job<'_> {
     }
 
     async fn spec(&self, loaded: Loaded, commit: Option<CommitSha>) -> Result<RunSpec, NoReport> {
-        let (testbed, _) = host::testbed(&loaded.requests.url, &loaded.testbed);
+        let (testbed, unknown) = host::testbed(&loaded.requests.url, &loaded.testbed, &self.agent.config.gpus);
         let asked = Asked {
             flag: None,
             plan: &loaded.plan,
@@ -178,7 +178,7 @@ impl Job<'_> {
             exit::Exit::Unreachable => NoReport::Ours(failure.message),
             _ => NoReport::Fault(failure.message),
         })?;
-        if let Some(note) = unpinned {
+        for note in [unknown, unpinned].into_iter().flatten() {
             say(Some(self.assignment.run_id), &note.message);
         }
         let most = self.agent.config.limits.max_workers;
