@@ -115,3 +115,29 @@ async fn a_base_that_cannot_be_measured_leaves_the_verdict() {
     assert_eq!(run(&app, id).await["verdict"], "no_baseline");
     assert_eq!(told(&app, id).await.0.len(), 2);
 }
+
+#[tokio::test]
+async fn a_base_that_is_stored_while_the_run_is_judged_counts() {
+    let app = App::new().await;
+    let id = ask_for_pull(&app).await;
+    Actor::new().claim(&app).await.unwrap();
+    // Holds the run between its judgement and its snapshot.
+    let mut hold = app.pool.begin().await.unwrap();
+    let lock = "select pg_advisory_xact_lock(hashtextextended($1, 0))";
+    sqlx::query(lock).bind(format!("run {id}")).execute(&mut *hold).await.unwrap();
+    let base = async {
+        let waits = "select exists (select 1 from pg_locks where locktype = 'advisory' and not granted
+                     and database = (select oid from pg_database where datname = current_database()))";
+        let judged = async || sqlx::query_scalar::<_, bool>(waits).fetch_one(&app.pool).await.unwrap();
+        while !judged().await {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        app.upload(&Synthetic { tag: None, commit: Some(sha("a")), ..release("", 3) }.report()).await;
+        hold.rollback().await.unwrap();
+    };
+    let slow = report_of(id, &Synthetic { service_ms: 84.0, ..pull() });
+    let (answer, ()) = tokio::join!(app.upload(&slow), base);
+    assert_eq!(answer.json["comparison"]["verdict"], "regressed");
+    assert_eq!(run(&app, id).await["verdict"], "regressed");
+    assert_eq!(told(&app, id).await.0, ["run.requested", "run.finished", "run.rejudged"]);
+}
