@@ -1,14 +1,15 @@
 //! All routes, and what holds for every request: a request id, limits in time and size, one form of error.
 
+use std::future::ready;
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
-use axum::middleware::from_fn;
+use axum::http::{HeaderName, StatusCode};
+use axum::middleware::{from_fn, map_response};
+use axum::response::Response;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
-use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::timeout::TimeoutLayer;
 use tower_http::trace::TraceLayer;
 
@@ -27,6 +28,7 @@ pub fn table(state: &AppState) -> Vec<Route> {
 /// The whole application.
 pub fn router(state: AppState) -> Router {
     let request_id = HeaderName::from_static("x-request-id");
+    let over_tls = state.public_url().is_some_and(|url| url.starts_with("https://"));
     let api = api::routes(&state).router();
     let pages = web::framed(web::routes(&state).router());
     api.merge(pages)
@@ -35,10 +37,10 @@ pub fn router(state: AppState) -> Router {
         .layer(CatchPanicLayer::custom(error::panicked))
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, WITHIN))
         .layer(from_fn(error::problems))
-        .layer(SetResponseHeaderLayer::if_not_present(
-            header::X_CONTENT_TYPE_OPTIONS,
-            HeaderValue::from_static("nosniff"),
-        ))
+        .layer(map_response(move |mut response: Response| {
+            web::headers::secure(response.headers_mut(), over_tls);
+            ready(response)
+        }))
         .layer(CompressionLayer::new())
         .layer(PropagateRequestIdLayer::new(request_id.clone()))
         // Failures are logged where they are handled, in `error`.

@@ -20,9 +20,12 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tower::ServiceExt as _;
+use tower_http::timeout::TimeoutBody;
 
 /// A request's head has arrived by then; so an idle connection is closed after this time too.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
+/// The next part of a body has arrived by then; the whole request has a deadline of its own.
+const PART_WITHIN: Duration = Duration::from_secs(10);
 /// A client that takes none of what is sent for this long is gone.
 const TAKEN_WITHIN: Duration = Duration::from_secs(30);
 /// Requests at the same time on one connection of HTTP/2.
@@ -92,7 +95,7 @@ async fn connection(
     }
     let service = service_fn(move |request: axum::http::Request<Incoming>| {
         let app = app.clone();
-        let mut request = request.map(Body::new);
+        let mut request = request.map(|body| Body::new(TimeoutBody::new(PART_WITHIN, body)));
         request.extensions_mut().insert(ConnectInfo(peer));
         async move { Ok::<_, Infallible>(app.oneshot(request).await.unwrap_or_else(|never| match never {})) }
     });

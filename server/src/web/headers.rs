@@ -1,15 +1,15 @@
-//! What a browser may do with a page: show it, with our own style sheet, script and images, and nothing else.
+//! What a browser may do with what we send: show it, with our own style sheet, script and images, and nothing else. On
+//! every answer, since also a report or an error may be opened in a browser.
 
-use axum::extract::Request;
-use axum::http::{HeaderName, HeaderValue, header};
-use axum::middleware::Next;
-use axum::response::Response;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
                       img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// A year.
+const ONLY_TLS: &str = "max-age=31536000";
 
-pub(super) async fn secure(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
+/// `over_tls`: people reach this server by https, and shall by nothing else.
+pub(crate) fn secure(headers: &mut HeaderMap, over_tls: bool) {
     let set = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -17,11 +17,12 @@ pub(super) async fn secure(request: Request, next: Next) -> Response {
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     ];
-    let headers = response.headers_mut();
     for (name, value) in set {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    // A snapshot never changes, but the page around it and what it is compared with do.
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache"));
-    response
+    if over_tls {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(ONLY_TLS));
+    }
+    // A snapshot never changes, but the page around it does, and who may read it; nor does a cache tell callers apart.
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-cache"));
 }

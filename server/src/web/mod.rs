@@ -7,7 +7,7 @@ mod assets;
 mod compare;
 mod failure;
 mod frame;
-mod headers;
+pub(crate) mod headers;
 mod history;
 mod markup;
 mod methodology;
@@ -69,9 +69,5 @@ pub fn routes(state: &AppState) -> Routes {
 /// What holds for all pages: a fallback that answers unknown paths with a page (for a browser) or a problem, failures
 /// as pages, and the headers.
 pub fn framed(router: Router<AppState>) -> Router<AppState> {
-    router
-        .fallback(failure::not_found)
-        .layer(CatchPanicLayer::custom(error::panicked))
-        .layer(from_fn(failure::pages))
-        .layer(from_fn(headers::secure))
+    router.fallback(failure::not_found).layer(CatchPanicLayer::custom(error::panicked)).layer(from_fn(failure::pages))
 }

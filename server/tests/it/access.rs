@@ -322,7 +322,8 @@ async fn lists_leave_out_what_one_may_not_read() {
 async fn a_browser_changes_something_only_from_our_own_pages() {
     let world = World::new().await;
     let token = world.token("admin", &world.grant(Scope::Admin, Place::Everywhere)).await;
-    let own: [(&str, &[(&str, &str)], bool); 12] = [
+    type Case = (&'static str, &'static [(&'static str, &'static str)], bool);
+    let own: [Case; 12] = [
         ("our page", &[("sec-fetch-site", "same-origin")], true),
         ("another site", &[("sec-fetch-site", "cross-site")], false),
         ("a neighbour", &[("sec-fetch-site", "same-site")], false),
