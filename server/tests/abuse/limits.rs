@@ -23,7 +23,7 @@ async fn too_much_of_anything_is_refused_and_named() {
         list.resize(count, first);
     };
     let cases = [
-        ("labels", with("/testbed/labels", &|value| *value = labels(65)), "labels"),
+        ("labels", with("/testbed", &|value| value["labels"] = labels(65)), "labels"),
         ("steps", with("/phases/1/steps", &|value| repeat(value, 201)), "steps"),
         ("windows", with("/phases/0/steps/0/windows", &|value| repeat(value, 100_001)), "windows"),
         ("slices", with("/phases/0/steps/0/slices", &|value| repeat(value, 100_001)), "histograms"),

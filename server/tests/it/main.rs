@@ -1,6 +1,7 @@
 //! The server as its users meet it: the real router on a real Postgres, and the real program.
 
 mod access;
+mod acts;
 mod app;
 mod bad_input;
 mod baseline;
