@@ -87,7 +87,7 @@ pub(crate) async fn fill(pool: &Pool, templates: &Arc<Vec<Template>>, total: usi
     let history = Arc::new(History::planned(total));
     for i in 0..total.min(corpus::SERIES) {
         let series = corpus::series(i);
-        projects::ensure(pool, &series.project.parse()?).await?;
+        projects::ensure(pool, &series.project.parse()?, projects::Visibility::Public).await?;
         testbeds::ensure(pool, &series.testbed).await?;
     }
     let next = Arc::new(AtomicUsize::new(0));
