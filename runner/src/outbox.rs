@@ -127,8 +127,10 @@ impl Outbox {
         }
     }
 
-    /// Tries each once, until one cannot be sent now: why, which, and how much of it arrived all the same.
+    /// Tries each once, until the server cannot be reached. Of the first that could not be sent now: why, which, and how
+    /// much of it arrived all the same.
     async fn pass(&self, server: &Server, sent: &mut Sent) -> Result<Option<(Tried, RunId, u64)>, Failure> {
+        let mut first = None;
         for path in self.pending()? {
             let package = match load(&path) {
                 Ok(Some(package)) => package,
@@ -147,11 +149,17 @@ impl Outbox {
                     let why = format!("{} refuses it: {}", server.address(), tried.error.why());
                     sent.refused.push(self.refuse(&path, why)?);
                 }
-                // A token can be renewed, an address corrected, a server updated.
-                Err(tried) => return Ok(Some((tried, package.run_id(), package.arrived()))),
+                // A token can be renewed, an address corrected, a server updated. The next may be another project's.
+                Err(tried) => {
+                    let others_may_pass = tried.status().is_some();
+                    first.get_or_insert((tried, package.run_id(), package.arrived()));
+                    if !others_may_pass {
+                        break;
+                    }
+                }
             }
         }
-        Ok(None)
+        Ok(first)
     }
 
     /// The server has it.

@@ -103,6 +103,32 @@ async fn a_token_that_is_refused_is_waited_for_and_a_stop_is_obeyed_at_once() {
     assert_eq!(send(&outbox, &receiver).await.uploaded.len(), 1);
 }
 
+#[tokio::test]
+async fn a_report_that_the_token_does_not_reach_holds_no_other_up() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let folder = tempfile::tempdir().unwrap();
+    let outbox = Outbox::open(folder.path()).unwrap();
+    let (first, second) = (report(1), report(2));
+    let waits = outbox.keep(&first).unwrap();
+    outbox.keep(&second).unwrap();
+    let receiver = Receiver::start(State { forbids: Some(first.run_id.to_string()), ..State::default() });
+    let server = Server::new(&receiver.address, None).unwrap();
+    let (stop, stopped) = watch::channel(false);
+    let sending = outbox.send_all(&server, stopped);
+    let stopping = async {
+        while receiver.times(&second.run_id.to_string()) == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        stop.send(true).unwrap();
+    };
+    let both = async { tokio::join!(sending, stopping).0.unwrap() };
+    tokio::time::timeout(Duration::from_secs(30), both).await.expect("it stops");
+    assert!(outbox.pending().unwrap().contains(&waits), "it waits for another token");
+    receiver.state().forbids = None;
+    assert_eq!(send(&outbox, &receiver).await.left, 0);
+    assert_eq!(receiver.times(&first.run_id.to_string()), 1);
+}
+
 /// Says which reports it keeps and sends them, as a process of its own.
 #[tokio::test]
 #[ignore = "run by the tests below as a process of its own"]

@@ -31,6 +31,8 @@ pub(crate) struct State {
     pub keeps_pieces: bool,
     /// What it answers instead of taking a report.
     pub refuses: Option<(u16, Value)>,
+    /// The run whose project the token does not reach.
+    pub forbids: Option<String>,
     /// Request lines, in their order.
     pub seen: Vec<String>,
     /// Bytes of parts that arrived.
@@ -209,6 +211,9 @@ impl State {
         let mut plain = Vec::new();
         flate2::read::GzDecoder::new(gzip).read_to_end(&mut plain).unwrap();
         let run = Report::from_json(&plain).unwrap().run_id.to_string();
+        if self.forbids.as_ref() == Some(&run) {
+            return (403, json!({ "title": "Forbidden" }));
+        }
         let (stored, times) = self.stored.entry(run.clone()).or_insert_with(|| (plain.clone(), 0));
         if *stored != plain {
             return (409, json!({ "title": "Another report", "detail": "of the same run is stored" }));
