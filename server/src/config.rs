@@ -37,6 +37,8 @@ pub struct Config {
     pub connections: NonZeroUsize,
     /// Age at which reports lose their windows; `None` keeps them.
     pub retention: Option<Duration>,
+    /// Whether `/metrics` needs no token.
+    pub open_metrics: bool,
     /// False makes the embedded Postgres fast and forgetful.
     pub durable: bool,
 }
@@ -80,6 +82,7 @@ impl Config {
             allowance: Allowance::default(),
             connections: DEFAULT_CONNECTIONS,
             retention: None,
+            open_metrics: false,
             durable: true,
         }
     }

@@ -4,8 +4,9 @@ use std::future::ready;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderName, StatusCode};
-use axum::middleware::{from_fn, map_response};
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::response::Response;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
@@ -15,7 +16,7 @@ use tower_http::trace::TraceLayer;
 
 use crate::access::Route;
 use crate::state::AppState;
-use crate::{api, error, web};
+use crate::{api, error, metrics, web};
 
 /// A request that takes longer is given up.
 const WITHIN: Duration = Duration::from_secs(60);
@@ -32,7 +33,7 @@ pub fn router(state: AppState) -> Router {
     let api = api::routes(&state).router();
     let pages = web::framed(web::routes(&state).router());
     api.merge(pages)
-        .with_state(state)
+        .with_state(state.clone())
         // From the inside out.
         .layer(CatchPanicLayer::custom(error::panicked))
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, WITHIN))
@@ -41,9 +42,23 @@ pub fn router(state: AppState) -> Router {
             web::headers::secure(response.headers_mut(), over_tls);
             ready(response)
         }))
+        .layer(from_fn_with_state(state, metrics::count_requests))
         .layer(CompressionLayer::new())
         .layer(PropagateRequestIdLayer::new(request_id.clone()))
         // Failures are logged where they are handled, in `error`.
-        .layer(TraceLayer::new_for_http().on_failure(()))
+        .layer(TraceLayer::new_for_http().make_span_with(span).on_failure(()))
         .layer(SetRequestIdLayer::new(request_id, MakeRequestUuid))
+}
+
+/// A client may name its request; more of the name is not logged.
+const MAX_REQUEST_ID: usize = 100;
+
+/// What each line of the log about a request carries. The guard fills in who calls and for which run. Neither headers nor
+/// the query are logged: there may be secrets in them.
+fn span(request: &Request) -> tracing::Span {
+    let id = request.headers().get("x-request-id").and_then(|id| id.to_str().ok());
+    let id = id.map(|id| id.chars().take(MAX_REQUEST_ID).collect::<String>());
+    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let (method, empty) = (request.method().as_str(), tracing::field::Empty);
+    tracing::info_span!("request", request_id = id, method, route, caller = empty, run = empty)
 }

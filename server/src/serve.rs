@@ -86,6 +86,9 @@ impl Server {
             allow_private_webhooks: config.allow_private_webhooks,
             github: config.github,
             retention: config.retention,
+            open_metrics: config.open_metrics,
+            embedded: cluster.is_some(),
+            data_dir: Some(data_dir),
         };
         let state = AppState::new(pool.clone(), settings);
         let app = router(state.clone());

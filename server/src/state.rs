@@ -1,13 +1,16 @@
 //! What every handler shares.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
 
 use crate::access::{Allowance, Cidr, Limits, Tokens};
+use crate::doctor::Patient;
 use crate::error::AppError;
 use crate::github;
+use crate::metrics::Metrics;
 use crate::outgoing::Outgoing;
 use crate::store::Pool;
 use crate::store::projects::Visibility;
@@ -27,6 +30,7 @@ struct Inner {
     uploads: Arc<Semaphore>,
     computations: Arc<Semaphore>,
     hub: Hub,
+    metrics: Metrics,
 }
 
 /// What configuration says, for handlers and tasks.
@@ -46,6 +50,12 @@ pub struct Settings {
     pub allowance: Allowance,
     /// Age at which reports lose their windows; `None` keeps them.
     pub retention: Option<Duration>,
+    /// Whether `/metrics` needs no token.
+    pub open_metrics: bool,
+    /// For the doctor.
+    pub data_dir: Option<PathBuf>,
+    /// Whether the database is in it.
+    pub embedded: bool,
 }
 
 /// Uploads held in memory at the same time, from their body of up to 64 MiB until they are stored.
@@ -64,11 +74,30 @@ impl AppState {
             draining,
             uploads: Arc::new(Semaphore::new(MAX_UPLOADS)),
             computations: Arc::new(Semaphore::new(cores)),
+            metrics: Metrics::default(),
         }))
     }
 
     pub fn pool(&self) -> &Pool {
         &self.0.pool
+    }
+
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    pub(crate) fn open_metrics(&self) -> bool {
+        self.0.settings.open_metrics
+    }
+
+    pub(crate) fn patient(&self) -> Patient {
+        let settings = &self.0.settings;
+        Patient {
+            data_dir: settings.data_dir.clone(),
+            public_url: settings.public_url.clone(),
+            github: settings.github.is_some(),
+            embedded: settings.embedded,
+        }
     }
 
     pub(crate) fn retention(&self) -> Option<Duration> {

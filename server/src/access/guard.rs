@@ -50,6 +50,11 @@ async fn admit(state: &AppState, caller: &Caller, need: Need, request: &mut Requ
     same_site(state, caller, request)?;
     let names = request.extract_parts::<Path<HashMap<String, String>>>().await;
     let names = names.map(|Path(names)| names).map_err(|rejection| AppError::bad_request(rejection.body_text()))?;
+    let span = tracing::Span::current();
+    span.record("caller", caller.name());
+    if let Some(run) = names.get("run").and_then(|run| run.parse::<RunId>().ok()) {
+        span.record("run", tracing::field::display(run));
+    }
     allow(state, caller, need, &names).await
 }
 

@@ -6,6 +6,7 @@ mod body;
 mod health;
 mod live;
 pub mod openapi;
+mod operation;
 mod parts;
 mod policy;
 mod read;
@@ -22,9 +23,12 @@ pub fn routes(state: &AppState) -> Routes {
     let read = Need::Project(Scope::Read);
     let admin = Need::Project(Scope::Admin);
     let run = Need::Run(Scope::Read);
+    let scrapes = if state.open_metrics() { Need::Open } else { Need::Server(Scope::Read) };
     Routes::new(state)
         .get("/healthz", Need::Open, health::alive)
         .get("/readyz", Need::Open, health::ready)
+        .get("/metrics", scrapes, operation::metrics)
+        .get("/api/v1/doctor", Need::Server(Scope::Admin), operation::doctor)
         .get("/api/v1/openapi.json", Need::Open, openapi::document)
         .post("/api/v1/snapshots", Need::Named(Scope::Upload), upload::post)
         .put("/api/v1/uploads/{run}", Need::Named(Scope::Upload), parts::begin)

@@ -9,7 +9,7 @@ use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Components, ContentBuilder, Ref, RefOr};
 
-use super::{agent, audit, health, live, parts, policy, read, runs, tokens, upload, visibility, webhooks};
+use super::{agent, audit, health, live, operation, parts, policy, read, runs, tokens, upload, visibility, webhooks};
 use crate::access::{Need, Route};
 use crate::error;
 use crate::state::AppState;
@@ -21,6 +21,8 @@ use crate::state::AppState;
     paths(
         health::alive,
         health::ready,
+        operation::metrics,
+        operation::doctor,
         upload::post,
         parts::begin,
         parts::append,

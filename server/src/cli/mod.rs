@@ -2,6 +2,7 @@
 
 mod age;
 mod database;
+mod doctor;
 mod member;
 mod project;
 mod prune;
@@ -23,8 +24,18 @@ use plimsoll_server::tasks::prune::PruneError;
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Cli {
+    /// How log lines on stderr look.
+    #[arg(long, global = true, value_enum, value_name = "FORMAT", env = "PLIMSOLL_LOG_FORMAT", default_value = "text")]
+    pub(crate) log_format: LogFormat,
     #[command(subcommand)]
     command: Command,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogFormat {
+    Text,
+    /// One object a line.
+    Json,
 }
 
 #[derive(Debug, Subcommand)]
@@ -37,6 +48,8 @@ enum Command {
     Member(member::Args),
     /// Say who may read a project.
     Project(project::Args),
+    /// Look the server over: database, clock, disk, queue.
+    Doctor(doctor::Args),
     /// Let go of what only the recent past needs.
     Prune(prune::Args),
 }
@@ -56,6 +69,7 @@ impl Cli {
             Command::Token(args) => args.run(),
             Command::Member(args) => args.run(),
             Command::Project(args) => args.run(),
+            Command::Doctor(args) => args.run(),
             Command::Prune(args) => args.run(),
         }
     }
@@ -76,6 +90,8 @@ pub(crate) enum CliError {
     Act(#[from] ActError),
     #[error(transparent)]
     Prune(#[from] PruneError),
+    #[error("something is not in order")]
+    Unsound,
     #[error("{0}")]
     Misused(String),
     #[error("a task of ours failed: {0}")]
@@ -87,6 +103,9 @@ pub(crate) enum CliError {
 impl CliError {
     /// 1 is the verdict `regressed` of the other programs, and clap's 2 is wrong usage.
     pub(crate) fn code(&self) -> ExitCode {
+        if matches!(self, Self::Unsound) {
+            return ExitCode::from(1);
+        }
         let failed = matches!(
             self,
             Self::Serve(_)

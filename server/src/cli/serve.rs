@@ -53,6 +53,9 @@ pub(super) struct Serve {
     /// they are kept]
     #[arg(long, value_name = "AGE", env = "PLIMSOLL_RETENTION", value_parser = super::age::parse)]
     retention: Option<Duration>,
+    /// Let everybody who can connect read /metrics; without this it needs a token that reads the whole server.
+    #[arg(long, env = "PLIMSOLL_OPEN_METRICS")]
+    open_metrics: bool,
     /// Connections at the same time; further ones wait.
     #[arg(long, value_name = "N", env = "PLIMSOLL_MAX_CONNECTIONS", default_value_t = DEFAULT_CONNECTIONS)]
     max_connections: NonZeroUsize,
@@ -104,6 +107,7 @@ impl Serve {
             allowance: Allowance { requests_per_second: self.max_requests, failures_per_minute: self.max_failures },
             connections: self.max_connections,
             retention: self.retention,
+            open_metrics: self.open_metrics,
             durable: true,
         };
         let runtime = tokio::runtime::Runtime::new()?;

@@ -4,6 +4,7 @@
 pub mod audit;
 pub mod database;
 pub mod deliveries;
+pub mod gauges;
 pub mod jobs;
 pub mod live;
 pub mod members;

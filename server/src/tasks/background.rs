@@ -18,6 +18,7 @@ const WITHIN: Duration = Duration::from_secs(60);
 const DELIVERIES_EVERY: Duration = Duration::from_secs(1);
 
 const TIDY_EVERY: Duration = Duration::from_secs(60);
+const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 /// Nothing that goes is in anybody's way.
 const PRUNE_EVERY: Duration = Duration::from_secs(3_600);
 
@@ -34,6 +35,10 @@ pub fn start(state: &AppState) -> JoinSet<()> {
             tracing::info!(counts = ?done.counts, "let go of what is old");
         }
         Ok::<_, prune::PruneError>(usize::try_from(done.total()).unwrap_or(usize::MAX))
+    }));
+    tasks.spawn(repeat(state.clone(), "metrics", UPKEEP_EVERY, |state| async move {
+        state.metrics().upkeep();
+        Ok::<_, std::convert::Infallible>(0)
     }));
     let looks_after = state.clone();
     tasks.spawn(async move {

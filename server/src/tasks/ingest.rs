@@ -73,6 +73,7 @@ pub async fn ingest(state: &AppState, report: Arc<Report>) -> Result<Ingested> {
         backfill::replace(&mut transaction, again).await?;
     }
     store::commit(transaction).await?;
+    state.metrics().verdict(comparison.verdict.name());
     tracing::info!(project = %report.project, run_id = %report.run_id, verdict = comparison.verdict.name(), "stored");
     let caught_up = if missed { backfill::catch_up(state, &report).await? } else { None };
     Ok(Ingested { comparison: caught_up.unwrap_or(comparison), created: true })

@@ -9,6 +9,7 @@ mod embedded;
 mod jobs;
 mod migrations;
 mod openapi;
+mod operation;
 mod own_database;
 mod parts;
 mod program;

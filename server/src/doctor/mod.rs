@@ -1,0 +1,78 @@
+//! Looks a server over: what it stands on, and what is stuck. Each finding says what to do.
+
+mod database;
+mod host;
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::store::Pool;
+
+/// What is known of the server that is looked over.
+#[derive(Debug, Clone, Default)]
+pub struct Patient {
+    pub data_dir: Option<PathBuf>,
+    pub public_url: Option<String>,
+    /// Whether people may sign in by GitHub.
+    pub github: bool,
+    /// Whether Postgres keeps its data in the data directory.
+    pub embedded: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct Check {
+    pub name: &'static str,
+    pub level: Level,
+    pub found: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    Ok,
+    Warning,
+    Failed,
+}
+
+impl Level {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// All checks. `pool` is the database, or why there is none.
+pub async fn examine(pool: Result<&Pool, String>, patient: &Patient) -> Vec<Check> {
+    let mut checks = match pool {
+        Ok(pool) => database::checks(pool).await,
+        Err(why) => vec![database::away(why)],
+    };
+    checks.extend(host::checks(patient));
+    checks
+}
+
+/// Whether nothing failed.
+pub fn is_sound(checks: &[Check]) -> bool {
+    checks.iter().all(|check| check.level < Level::Failed)
+}
+
+impl Check {
+    fn ok(name: &'static str, found: impl Into<String>) -> Self {
+        Self { name, level: Level::Ok, found: found.into(), advice: None }
+    }
+
+    fn warning(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { name, level: Level::Warning, found: found.into(), advice: Some(advice.into()) }
+    }
+
+    fn failed(name: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { name, level: Level::Failed, found: found.into(), advice: Some(advice.into()) }
+    }
+}
