@@ -3,6 +3,7 @@
 mod access;
 mod acts;
 mod app;
+mod backup;
 mod bad_input;
 mod baseline;
 mod embedded;
