@@ -8,7 +8,7 @@ use super::facts::least;
 use super::lock::Locks;
 use super::shell;
 use super::state::State;
-use super::{environment, ports, token};
+use super::{clean, environment, ports, token};
 use crate::exit::Failure;
 use crate::spool;
 use crate::telemetry::gpu::Gpus;
@@ -34,10 +34,10 @@ pub async fn check(config: &Config) -> Vec<Looked> {
         Ok(state) => all.push(looked(&place, spool::space(state.folder()).map(drop).map_err(text))),
         Err(failure) => all.push(looked(&place, Err(text(failure.clone())))),
     }
-    let gpus = Gpus::open(&config.gpus).map(drop).map_err(|error| error.to_string());
-    all.push(looked("GPUs", gpus));
-    let locks = Locks::take(config.locks.as_deref(), &config.gpus, "a check").map(drop).map_err(text);
-    all.push(looked("locks", locks));
+    let gpus = Gpus::open(&config.gpus);
+    let names = clean::names(&config.gpus, gpus.as_ref().ok().and_then(Option::as_ref));
+    all.push(looked("GPUs", gpus.map(drop).map_err(|error| error.to_string())));
+    all.push(looked("locks", Locks::take(config.locks.as_deref(), &names, "a check").map(drop).map_err(text)));
     let Ok(state) = state else { return all };
     let around = shell::plain(state.folder(), state.own_log(), least(&environment));
     let git = around.run("git", &["--version".into()], Duration::from_secs(10)).await;

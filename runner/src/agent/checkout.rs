@@ -154,12 +154,14 @@ fn no_commit(sha: &CommitSha) -> NoCheckout {
 }
 
 /// Whatever else is configured.
-const FIXED: [&str; 6] = [
+const FIXED: [&str; 7] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "protocol.ext.allow=never",
     "submodule.recurse=false",
-    "gc.auto=0",
+    // What git tidies up of itself is done before the service starts.
+    "gc.autoDetach=false",
+    "maintenance.autoDetach=false",
     "advice.detachedHead=false",
 ];
 

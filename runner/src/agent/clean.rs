@@ -50,6 +50,17 @@ impl Before {
     }
 }
 
+/// One name for each GPU, however `runner.toml` names it.
+pub(super) fn names(selection: &[String], gpus: Option<&Gpus>) -> Vec<String> {
+    let uuids: Option<Vec<String>> =
+        gpus.and_then(|gpus| gpus.sample().into_iter().map(|sample| sample.uuid).collect());
+    match (selection, uuids) {
+        ([], _) => Vec::new(),
+        (_, Some(uuids)) => uuids,
+        (named, None) => named.to_vec(),
+    }
+}
+
 /// `None` when one of them does not tell.
 fn memory(gpus: Option<&Gpus>) -> Option<Vec<u64>> {
     gpus?.sample().into_iter().map(|sample| sample.memory_used).collect()

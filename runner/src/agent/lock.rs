@@ -17,8 +17,8 @@ pub(super) struct Locks {
 }
 
 impl Locks {
-    /// One for each GPU, or one for a host without. In an order of their own, so that two agents do not wait for each
-    /// other; nobody waits anyway.
+    /// The whole host for an agent without GPUs of its own; else each of them, and the host together with others. Nobody
+    /// waits. The error says who has it.
     pub(super) fn take(folder: Option<&Path>, gpus: &[String], holder: &str) -> Result<Self, Failure> {
         let folder = match folder {
             Some(folder) => {
@@ -26,14 +26,20 @@ impl Locks {
             }
             None => usual(),
         };
-        let mut names: Vec<String> = gpus.iter().map(|gpu| format!("gpu-{}", plain(gpu))).collect();
-        if names.is_empty() {
-            names.push("host".to_owned());
-        }
+        let path = |name: &str| folder.join(format!("{name}.lock"));
+        let (host, shared) = match gpus {
+            [] => (FlockOperation::NonBlockingLockExclusive, false),
+            _ => (FlockOperation::NonBlockingLockShared, true),
+        };
+        let mut files = vec![lock(&path("host"), "this host", host, (!shared).then_some(holder))?];
+        let mut names: Vec<&String> = gpus.iter().collect();
         names.sort();
         names.dedup();
-        let files = names.iter().map(|name| lock(&folder.join(format!("{name}.lock")), name, holder));
-        Ok(Self { _files: files.collect::<Result<_, _>>()? })
+        for gpu in names {
+            let exclusive = FlockOperation::NonBlockingLockExclusive;
+            files.push(lock(&path(&format!("gpu-{}", plain(gpu))), &format!("GPU {gpu}"), exclusive, Some(holder))?);
+        }
+        Ok(Self { _files: files })
     }
 }
 
@@ -54,25 +60,26 @@ fn made(folder: &Path) -> io::Result<PathBuf> {
     Ok(folder.to_owned())
 }
 
-fn lock(path: &Path, what: &str, holder: &str) -> Result<File, Failure> {
+/// `holder` is written down for those who come later.
+fn lock(path: &Path, what: &str, how: FlockOperation, holder: Option<&str>) -> Result<File, Failure> {
     let failed = |error: io::Error| {
         Failure::usage(format!("cannot lock {}: {error}", path.display()))
             .hint("`locks` in runner.toml names another folder, the same for all agents of this host")
     };
     let (mut file, own) = open(path).map_err(failed)?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+    match flock(&file, how) {
         Ok(()) => {}
         Err(rustix::io::Errno::WOULDBLOCK) => {
             let mut said = String::new();
             let _ = (&mut file).take(200).read_to_string(&mut said);
             let said: String = said.chars().filter(|c| !c.is_control()).collect();
             let by = if said.is_empty() { "another agent".to_owned() } else { said };
-            return Err(Failure::new("locked", Exit::Failed, format!("{what} of this host is held by {by}"))
+            return Err(Failure::new("locked", Exit::Failed, format!("{what} is held by {by}"))
                 .hint("one agent at a time measures on a GPU: `gpus` in runner.toml gives each its own"));
         }
         Err(error) => return Err(failed(error.into())),
     }
-    if own {
+    if let (true, Some(holder)) = (own, holder) {
         let said = format!("{holder}, process {}\n", std::process::id());
         let _ = file.set_len(0).and_then(|()| file.write_all(said.as_bytes()));
     }
@@ -94,4 +101,26 @@ fn open(path: &Path) -> io::Result<(File, bool)> {
 
 fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_gpu_has_one_agent_and_a_host_of_one_agent_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let take = |gpus: &[&str]| {
+            let gpus: Vec<String> = gpus.iter().map(|gpu| (*gpu).to_owned()).collect();
+            Locks::take(Some(folder.path()), &gpus, "agent of a test")
+        };
+        let first = take(&["0", "1"]).unwrap();
+        let second = take(&["2"]).unwrap();
+        let said = take(&["1", "3"]).unwrap_err().message;
+        assert!(said.starts_with("GPU 1 is held by agent of a test, process"), "{said}");
+        assert!(take(&[]).unwrap_err().message.starts_with("this host is held by"));
+        drop((first, second));
+        let _whole = take(&[]).unwrap();
+        assert!(take(&["0"]).is_err());
+    }
 }

@@ -1,5 +1,6 @@
 //! The supervisor, seen from the agent.
 
+use std::ffi::OsString;
 use std::io;
 use std::process::Stdio;
 use std::time::Duration;
@@ -38,6 +39,7 @@ impl Supervisor {
         // Also right when the program's file has been replaced meanwhile.
         let mut child = Command::new("/proc/self/exe")
             .arg0("plimsoll")
+            .args(leading())
             .arg(COMMAND)
             .env_clear()
             .current_dir("/")
@@ -139,6 +141,12 @@ impl Supervisor {
         let line = self.told.next_line().await?.ok_or_else(|| io::Error::other("the supervisor is gone"))?;
         serde_json::from_str(&line).map_err(io::Error::other)
     }
+}
+
+/// The words before `agent` on the command line: the program may be a part of a larger one.
+fn leading() -> impl Iterator<Item = OsString> {
+    let words = std::env::args_os().skip(1).take_while(|word| word != "agent");
+    words.filter(|word| !word.to_string_lossy().starts_with('-'))
 }
 
 fn exit(code: Option<i32>, signal: Option<i32>) -> Exit {

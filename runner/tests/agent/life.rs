@@ -183,5 +183,5 @@ fn two_agents_of_a_host_do_not_measure_at_once() {
         .unwrap();
     let said = String::from_utf8_lossy(&other.stderr).into_owned();
     assert_eq!(other.status.code(), Some(3), "{said}");
-    assert!(said.contains("host of this host is held by agent \"test runner\", process"), "{said}");
+    assert!(said.contains("this host is held by agent \"test runner\", process"), "{said}");
 }

@@ -136,6 +136,10 @@ fn place(section: &Section) -> Result<Place, PlanError> {
             if address.is_empty() || address.starts_with('-') || address.contains(char::is_control) || helper {
                 return Err(field.error("is no address of a repository"));
             }
+            // Everybody on the host reads the arguments of a process, and git's messages are logged.
+            if Url::parse(address).is_ok_and(|url| url.password().is_some()) {
+                return Err(field.error("holds a password").hint("use a key, or a credential helper of git"));
+            }
             Ok(Place::Repository(address.to_owned()))
         }
         (None, Some(path)) => Ok(Place::Directory(path)),

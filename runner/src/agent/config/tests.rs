@@ -54,6 +54,7 @@ fn what_cannot_be_meant_is_refused_with_its_place() {
         (after("stop = \" \""), "is no command"),
         (LEAST.replace("https://git.example/sentiment.git", "--upload-pack=x"), "is no address of a repository"),
         (LEAST.replace("https://git.example/sentiment.git", "ext::sh -c x"), "is no address of a repository"),
+        (LEAST.replace("https://git.example", "https://u:p@git.example"), "holds a password"),
         (LEAST.replace("http://127.0.0.1:8000", "http://127.0.0.1:8000/x"), "holds a path"),
         (LEAST.replace("[project.sentiment]", "[project.api]"), "no project's name"),
         (format!("state = \"here\"\n{LEAST}"), "must be a whole path"),
