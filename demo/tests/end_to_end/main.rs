@@ -2,6 +2,8 @@
 //!
 //! The tests take turns, since each measures: see [`support::turn`].
 
+#[cfg(target_os = "linux")]
+mod agent;
 mod browser;
 mod cut;
 mod demo;
