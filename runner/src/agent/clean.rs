@@ -16,7 +16,7 @@ pub(super) struct Before {
 /// More than that is left in use: somebody still has the GPU.
 const SLACK: u64 = 512 << 20;
 /// How long what ended may take to give back.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(10);
 const ROUND: Duration = Duration::from_millis(200);
 
 impl Before {

@@ -208,6 +208,10 @@ impl<'a> Job<'a> {
             (NoReport::Stopped, None) => (Ending::Released, "the run stopped".to_owned(), true),
         };
         say(Some(run), &format!("ended without a report: {reason}"));
+        let partial = self.agent.state.measured(run).with_extension("partial.json");
+        if partial.exists() {
+            say(Some(run), &format!("what was measured until then: {}", partial.display()));
+        }
         if how == Ending::Failed {
             record::tail(&self.log()).iter().for_each(|line| say(Some(run), &format!("  | {line}")));
         }

@@ -73,7 +73,7 @@ const WAIT_S: u32 = 30;
 /// Between two claims.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// Between two looks at what keeps the agent from taking a job.
-const LOOK: Duration = Duration::from_secs(15);
+const LOOK: Duration = Duration::from_secs(5);
 
 /// Works until it is asked to end, or with `once` until it has had a job.
 ///

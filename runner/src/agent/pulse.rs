@@ -93,9 +93,10 @@ impl Told {
     }
 }
 
-/// Listens to a run and feeds the heartbeats.
+/// Listens to a run: feeds the heartbeats, keeps on disk what is measured so far.
 #[derive(Debug)]
 pub(super) struct Listener<'g> {
+    pub(super) run: RunId,
     pub(super) feed: Feed,
     pub(super) gpus: Option<&'g Gpus>,
     /// Keeps what is measured so far.
@@ -133,6 +134,7 @@ impl Observer for Listener<'_> {
                 };
                 told.push(progress);
             }
+            Event::Remark(text) => say(Some(self.run), text),
             _ => {}
         }
     }

@@ -31,6 +31,8 @@ pub(super) struct Running {
 
 /// Runs whose logs are kept.
 const KEPT: usize = 50;
+/// Of one run: two of its log, and what was measured.
+const FILES: usize = 3;
 
 impl State {
     pub(super) fn open(folder: &Path) -> Result<Self, Failure> {
@@ -115,12 +117,12 @@ impl State {
         let _ = fs::remove_file(self.0.join("running.json"));
     }
 
-    /// Removes the logs of the oldest runs; run ids are in the order of time.
+    /// Removes what was written last the longest ago.
     pub(super) fn prune(&self) {
         let Ok(entries) = fs::read_dir(self.0.join("logs")) else { return };
         let mut logs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         logs.sort_by_key(|path| fs::metadata(path).and_then(|data| data.modified()).ok());
-        let over = logs.len().saturating_sub(2 * KEPT);
+        let over = logs.len().saturating_sub(FILES * KEPT);
         for path in &logs[..over] {
             let _ = fs::remove_file(path);
         }

@@ -50,6 +50,74 @@ fn a_job_is_measured_and_its_report_arrives() {
     assert_eq!(bench.read("cleaned"), "v1.0.0\n");
     assert_eq!(std::fs::read_dir(bench.at("state/checkouts")).unwrap().count(), 0);
     assert!(!bench.at("state/running.json").exists());
+    let logs: Vec<_> =
+        std::fs::read_dir(bench.at("state/logs")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(logs, [format!("{}.log", bench.run).as_str()], "what was measured so far has given way to the report");
+}
+
+#[test]
+fn an_image_is_pulled_by_the_revision_s_tag() {
+    let server = Server::start();
+    let engine = "#!/bin/sh\nfor word; do echo \"<$word>\"; done > \"$ROOT/pulled\"\n";
+    let bench = Bench::new(&server, "");
+    let path = bench.at("engine");
+    std::fs::write(&path, engine).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    bench.configure(&server, &format!("image = \"registry.example/test\"\nengine = {path:?}\npull = true\n"));
+    server.give(Claimed::Job(bench.job()));
+    assert_eq!(bench.agent(&["--once"]).wait().0, Some(0));
+    server.wait_for_report();
+    assert_eq!(bench.read("pulled"), "<pull>\n<-->\n<registry.example/test:v1.0.0>\n");
+}
+
+#[test]
+fn no_job_is_taken_while_somebody_else_has_the_port() {
+    let server = Server::start();
+    let bench = Bench::new(&server, "");
+    let other = std::net::TcpListener::bind(("127.0.0.1", bench.port)).unwrap();
+    let agent = bench.agent(&[]);
+    let said = format!("no job is taken: port {} taken by another program", bench.port);
+    wait_for("the agent's word", || bench.log().contains(&said).then_some(()));
+    assert!(server.asked().is_empty());
+    drop(other);
+    server.wait_for_claims(1);
+    drop(agent);
+}
+
+#[test]
+fn after_a_run_that_left_the_port_taken_no_job_is_taken() {
+    let server = Server::start();
+    let wait = "clean_up = 'echo > \"$ROOT/cleaning\"; while [ ! -e \"$ROOT/bound\" ]; do sleep 0.05; done'\n";
+    let bench = Bench::new(&server, wait);
+    server.give(Claimed::Job(bench.job()));
+    let agent = bench.agent(&[]);
+    bench.read("cleaning");
+    let other = std::net::TcpListener::bind(("127.0.0.1", bench.port)).unwrap();
+    std::fs::write(bench.at("bound"), "").unwrap();
+    let report = server.wait_for_report();
+    let finding = report.findings.iter().find(|finding| finding.code == "host_not_free").unwrap();
+    assert!(finding.message.contains(&format!("port {} still taken", bench.port)), "{finding:?}");
+    wait_for("the agent's word", || bench.log().contains("no job is taken").then_some(()));
+    assert_eq!(server.asked().len(), 1);
+    drop(other);
+    server.wait_for_claims(2);
+    drop(agent);
+}
+
+#[test]
+fn a_check_says_what_is_wrong_before_the_agent_is_left_alone() {
+    let server = Server::start();
+    let bench = Bench::new(&server, "");
+    let (code, checked) = bench.agent(&["--check"]).wait();
+    assert_eq!((code, &checked["ok"]), (Some(0), &json!(true)), "{checked:#}");
+    std::fs::set_permissions(bench.at("token"), std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    bench.configure(&server, "repository = \"/nowhere\"\n");
+    let (code, checked) = bench.agent(&["--check"]).wait();
+    assert_eq!(code, Some(2));
+    let text = checked.to_string();
+    for said in ["chmod 600", "`git ls-remote` ended with exit code 128"] {
+        assert!(text.contains(said), "{said} in {checked:#}");
+    }
 }
 
 #[test]

@@ -219,7 +219,8 @@ impl Job<'_> {
     async fn run_phases(&self, spec: RunSpec) -> Result<Report, NoReport> {
         let partial = Partial::beside(&self.agent.state.measured(spec.run_id));
         let partial = partial.map_err(|failure| say(Some(spec.run_id), &failure.message)).ok();
-        let mut listener = Listener { feed: self.feed.clone(), gpus: self.agent.gpus.as_ref(), partial };
+        let (run, gpus) = (spec.run_id, self.agent.gpus.as_ref());
+        let mut listener = Listener { run, feed: self.feed.clone(), gpus, partial };
         let most = Duration::from_millis(self.agent.config.limits.max_duration_ms);
         let running = phases::run(spec, &mut listener, self.stopper.flag());
         tokio::pin!(running);
