@@ -7,9 +7,11 @@ use axum::extract::ConnectInfo;
 use axum::http::Request;
 use plimsoll_server::access::{Caller, Grant, Scope, hash, session};
 use plimsoll_server::postgres::{Cluster, Options};
+use plimsoll_server::state::{AppState, Settings};
 use plimsoll_server::store::sessions::SignedIn;
 use plimsoll_server::store::{self, audit, members, tokens};
 use serde_json::{Value, json};
+use tower::ServiceExt as _;
 
 use crate::app::{Answer, App, release};
 use crate::embedded::folder;
@@ -235,4 +237,41 @@ fn the_command_line_works_beside_a_server_and_without_one() {
     });
     let expected = ["token.create", "token.revoke", "member.set", "member.remove", "project.visibility"];
     assert_eq!(acts, expected.map(|act| format!("console {act}")));
+}
+
+#[tokio::test]
+async fn under_tls_a_cookie_is_bound_to_the_host_and_plain_pages_are_strangers() {
+    let app = App::new().await;
+    let public_url = Some("https://plimsoll.example".to_owned());
+    let state = AppState::new(app.pool.clone(), Settings { public_url, ..Settings::default() });
+    let grant = Grant { scope: Scope::Admin, project: None };
+    let new = tokens::New { name: "admin", grant: &grant, created_by: "a test", lasts: None };
+    let token = tokens::insert(&app.pool, &hash("admin"), &new).await.unwrap().unwrap();
+    let cookie = session::begin(&state, &Caller::anonymous(), SignedIn::Token(token.id)).await.unwrap();
+    let text = cookie.to_string();
+    assert!(text.starts_with("__Host-plimsoll="), "{text}");
+    for part in ["HttpOnly", "SameSite=Lax", "Secure", "Path=/"] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(!text.contains("Domain"), "{text}");
+    let router = plimsoll_server::router::router(state);
+    for (name, origin, status) in [
+        (cookie.name(), "https://plimsoll.example", 200),
+        // The same name on plain HTTP: anybody on the way may have written that page.
+        (cookie.name(), "http://plimsoll.example", 403),
+        (cookie.name(), "https://plimsoll.example.evil.example", 403),
+        // A cookie that a page on plain HTTP could have planted.
+        ("plimsoll", "https://plimsoll.example", 401),
+    ] {
+        let request = Request::put("/api/v1/projects/sentiment/visibility")
+            .header("host", "plimsoll.example")
+            .header("origin", origin)
+            .header("cookie", format!("{name}={}", cookie.value()))
+            .header("content-type", "application/json")
+            .body(Body::from(r#"{"visibility": "private"}"#))
+            .unwrap();
+        let answer = router.clone().oneshot(request).await.unwrap();
+        assert_eq!(answer.status().as_u16(), status, "{name} {origin}");
+        assert!(answer.headers().contains_key("strict-transport-security"));
+    }
 }

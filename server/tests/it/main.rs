@@ -6,6 +6,7 @@ mod app;
 mod backup;
 mod bad_input;
 mod baseline;
+mod connections;
 mod embedded;
 mod jobs;
 mod migrations;
