@@ -142,15 +142,22 @@ async fn allow(state: &AppState, caller: &Caller, need: Need, names: &HashMap<St
         }
         Need::Run(scope) => {
             let run: RunId = name("run").parse().map_err(|e| AppError::bad_request(format!("{e}")))?;
-            on_run(state, caller, scope, run).await
+            on_run_of(state, caller, scope, run, names.get("project").map(String::as_str)).await
         }
     }
 }
 
 /// Whether the caller has the scope for the project of a run; whether a run exists is as private as its project.
 pub async fn on_run(state: &AppState, caller: &Caller, scope: Scope, run: RunId) -> Result<()> {
+    on_run_of(state, caller, scope, run, None).await
+}
+
+/// The same where the path names the run's project too: under another's name there is no such run, whether that project
+/// exists or not.
+async fn on_run_of(state: &AppState, caller: &Caller, scope: Scope, run: RunId, under: Option<&str>) -> Result<()> {
     let none = || AppError::not_found(format!("run {run}"));
-    match store::projects::of_run(state.pool(), run).await? {
+    let project = store::projects::of_run(state.pool(), run).await?;
+    match project.filter(|project| under.is_none_or(|name| name == project.as_str())) {
         Some(project) => on_project(state, caller, scope, &project)
             .await
             .map_err(|error| if error.status() == StatusCode::NOT_FOUND { none() } else { error }),

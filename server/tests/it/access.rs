@@ -283,6 +283,10 @@ async fn a_run_is_shown_under_its_own_project_only() {
         let none = world.ask_at(&route.method, &world.path(&route, "public", absent), &by).await;
         assert_eq!(hidden(&other, &world, absent), hidden(&none, &world, absent), "{route:?}");
         assert_eq!(other.status, StatusCode::NOT_FOUND, "{route:?}");
+        // Nor does a run that everybody may read tell which other projects there are.
+        let there = world.ask_at(&route.method, &world.path(&route, "private", world.public_run), &By::Nobody).await;
+        let not = world.ask_at(&route.method, &world.path(&route, "nothing", world.public_run), &By::Nobody).await;
+        assert_eq!(hidden(&there, &world, absent), hidden(&not, &world, absent), "{route:?}");
     }
     let pair = |one: RunId, other: RunId| format!("/public/compare/{one}...{other}");
     let asks = [
