@@ -67,7 +67,7 @@ pub(super) async fn page(
     Path((project, run)): Path<(String, String)>,
 ) -> Result<Response> {
     let (project, frame) = frame.within(&state, &project).await?;
-    let missing = || AppError::not_found(format!("run {run} of {project}"));
+    let missing = || AppError::not_found(format!("run {run}"));
     let run_id: RunId = run.parse().map_err(|_| missing())?;
     let Some(job) = store::jobs::look(state.pool(), run_id).await? else {
         // Nobody asked for it here: it was measured and uploaded by itself.
@@ -93,7 +93,7 @@ pub(super) async fn cancel(
     let (project, frame) = frame.within(&state, &project).await?;
     let run_id: RunId = run.parse().map_err(|e| AppError::bad_request(format!("{e}")))?;
     let job = store::jobs::get(state.pool(), run_id).await?.filter(|job| job.project == project);
-    let job = job.ok_or_else(|| AppError::not_found(format!("run {run_id} of {project}")))?;
+    let job = job.ok_or_else(|| AppError::not_found(format!("run {run_id}")))?;
     if !job.state.is_final() {
         let reason = format!("cancelled by {} on its page", frame.caller.name());
         jobs::cancel(&state, &frame.caller, run_id, &reason).await?;
