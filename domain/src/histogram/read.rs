@@ -87,8 +87,11 @@ fn is_ours(plain: &[u8]) -> bool {
         && double(plain, 24).is_ok_and(|high| high >= 2)
 }
 
+/// Upper end in µs and count, rising.
+type Bins = Box<[(u64, u64)]>;
+
 /// The filled bins; `None` when one lies past the hour, where values are clamped.
-fn bins(plain: &[u8], high: u64) -> Result<Option<Box<[(u64, u64)]>>, String> {
+fn bins(plain: &[u8], high: u64) -> Result<Option<Bins>, String> {
     let cut = || "not an HdrHistogram: cut short".to_owned();
     let payload = word(plain, 4)? as usize;
     let mut payload = plain.get(HEADER..HEADER + payload).ok_or_else(cut)?;
