@@ -1,0 +1,147 @@
+//! What happened: a line a round while it goes on, a table at the end.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::faults::Kind;
+use crate::round::Done;
+
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    seed: u64,
+    wanted: u32,
+    began: Instant,
+    left_out: Vec<(Kind, &'static str)>,
+    rounds: Vec<Done>,
+    /// Found at the end, beside those of the rounds.
+    afterwards: Vec<String>,
+    by_themselves: Vec<String>,
+    kept: Option<PathBuf>,
+}
+
+impl Ledger {
+    pub(crate) fn new(seed: u64, wanted: u32, left_out: Vec<(Kind, &'static str)>) -> Self {
+        Self {
+            seed,
+            wanted,
+            began: Instant::now(),
+            left_out,
+            rounds: Vec::new(),
+            afterwards: Vec::new(),
+            by_themselves: Vec::new(),
+            kept: None,
+        }
+    }
+
+    pub(crate) fn begin(&self) {
+        eprintln!("{} rounds with --seed {}", self.wanted, self.seed);
+        for (kind, why) in &self.left_out {
+            eprintln!("left out: {}: {why}", kind.says());
+        }
+    }
+
+    pub(crate) fn enter(&mut self, done: Done) {
+        let outcome = outcome(&done);
+        let faults = done.faults.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join(", ");
+        let (number, run, took) = (done.number, done.run, done.took.as_secs_f64());
+        let loss = if done.losses.is_empty() { "" } else { "LOST, " };
+        self.rounds.push(done);
+        let left = self.began.elapsed().div_f64(self.rounds.len() as f64) * (self.wanted - number);
+        eprintln!("{number} of {}: {loss}{outcome}, {took:.1} s; {}; {} left", self.wanted, faults, text(left));
+        if let Some(done) = self.rounds.last() {
+            for why in &done.losses {
+                eprintln!("    run {run}: {why}");
+            }
+            if let Some((state, reason)) = done.found.as_ref().and_then(|f| Some((&f.state, f.reason.as_ref()?))) {
+                eprintln!("    {state}: {reason}");
+            }
+        }
+    }
+
+    pub(crate) fn afterwards(&mut self, losses: Vec<String>) {
+        for why in &losses {
+            eprintln!("    {why}");
+        }
+        self.afterwards = losses;
+    }
+
+    pub(crate) fn by_themselves(&mut self, ended: Vec<String>) {
+        self.by_themselves = ended;
+    }
+
+    pub(crate) fn kept(&mut self, folder: PathBuf) {
+        eprintln!("the logs are in {}", folder.display());
+        self.kept = Some(folder);
+    }
+
+    pub(crate) fn losses(&self) -> usize {
+        self.rounds.iter().filter(|done| !done.losses.is_empty()).count() + self.afterwards.len()
+    }
+
+    pub(crate) fn end(&self, as_json: bool) {
+        let mut faults: BTreeMap<Kind, u32> = BTreeMap::new();
+        let mut outcomes: BTreeMap<String, u32> = BTreeMap::new();
+        for done in &self.rounds {
+            done.faults.iter().for_each(|(kind, _)| *faults.entry(*kind).or_default() += 1);
+            *outcomes.entry(outcome(done)).or_default() += 1;
+        }
+        let again = self.rounds.iter().filter(|done| done.found.as_ref().is_some_and(|f| f.attempt > 1)).count();
+        let took = self.began.elapsed();
+        if as_json {
+            let faults: BTreeMap<&str, u32> = faults.iter().map(|(kind, count)| (kind.name(), *count)).collect();
+            let document = json!({
+                "seed": self.seed,
+                "rounds": self.rounds.len(),
+                "seconds": took.as_secs(),
+                "faults": faults,
+                "left_out": self.left_out.iter().map(|(kind, why)| (kind.name(), *why)).collect::<BTreeMap<_, _>>(),
+                "outcomes": outcomes,
+                "measured_again": again,
+                "ended_by_themselves": self.by_themselves,
+                "losses": self.losses(),
+                "lost": self.rounds.iter().filter(|done| !done.losses.is_empty()).map(|done| {
+                    json!({ "round": done.number, "run_id": done.run, "why": done.losses })
+                }).collect::<Vec<_>>(),
+                "afterwards": self.afterwards,
+                "logs": self.kept,
+            });
+            println!("{document:#}");
+            return;
+        }
+        println!("rounds    {:>5}   in {}, seed {}", self.rounds.len(), text(took), self.seed);
+        println!("faults    {:>5}", faults.values().sum::<u32>());
+        for (kind, count) in &faults {
+            println!("          {count:>5}   {}", kind.says());
+        }
+        for (kind, _) in &self.left_out {
+            println!("              -   {} (left out)", kind.says());
+        }
+        println!("outcomes");
+        for (outcome, count) in &outcomes {
+            println!("          {count:>5}   {outcome}");
+        }
+        println!("          {again:>5}   of them after more than one attempt");
+        for ended in &self.by_themselves {
+            println!("note: {ended}");
+        }
+        println!("losses    {:>5}", self.losses());
+    }
+}
+
+fn outcome(done: &Done) -> String {
+    match &done.found {
+        None => "not accepted".to_owned(),
+        Some(found) => match &found.verdict {
+            Some(verdict) => format!("{}, {verdict}", found.state),
+            None => found.state.clone(),
+        },
+    }
+}
+
+fn text(time: Duration) -> String {
+    let seconds = time.as_secs();
+    if seconds < 90 { format!("{seconds} s") } else { format!("{} min", (seconds + 30) / 60) }
+}
