@@ -8,14 +8,18 @@
 
   const LEAST_MS = 1000;
   const MOST_MS = 30000;
+  const PATIENCE_MS = 5000;
   const note = document.getElementById("connection");
   let source = null;
   let tries = 0;
   let asking = false;
   let again = false;
   let nextAt = 0;
+  let lost = 0;
 
   const say = (text) => {
+    clearTimeout(lost);
+    lost = 0;
     if (note && note.textContent !== text) note.textContent = text;
   };
 
@@ -28,7 +32,8 @@
       refresh();
     });
     source.addEventListener("error", () => {
-      say("The connection is lost; trying again.");
+      // A stream that ends is opened again at once; only a pause is worth a word.
+      lost ||= setTimeout(() => say("The connection is lost; trying again."), PATIENCE_MS);
       // A browser tries again by itself, unless the answer was no stream.
       if (source.readyState === EventSource.CLOSED) setTimeout(connect, pause());
     });

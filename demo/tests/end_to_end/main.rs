@@ -5,11 +5,13 @@
 #[cfg(target_os = "linux")]
 mod agent;
 mod browser;
+mod chromium;
 mod cut;
 mod demo;
 #[cfg(target_os = "linux")]
 mod killed;
 mod plateaus;
+mod signed_in;
 mod support;
 mod tail;
 mod warm_up;
