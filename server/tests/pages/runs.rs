@@ -192,7 +192,7 @@ async fn only_who_may_cancels_and_only_from_our_own_page() {
         assert_eq!(visitor.post(&stop, &[]).await.status, refusal);
     }
     let own = site.signed_in(Scope::Upload, Some("sentiment")).await;
-    assert_eq!(own.page(&path).await.attributes("form[action$=cancel]", "action"), [stop.clone()]);
+    assert_eq!(own.page(&path).await.attributes("form[action$=cancel]", "action"), std::slice::from_ref(&stop));
     assert_eq!(own.post_from("cross-site", &stop, &[]).await.status, StatusCode::FORBIDDEN);
     assert_eq!(own.page(&path).await.one(".word"), "Waiting");
     let done = own.post(&stop, &[]).await;
