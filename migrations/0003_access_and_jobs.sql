@@ -212,3 +212,18 @@ create table former_verdicts (
     replaced_at timestamptz not null default now(),
     primary key (run_id, judged_at)
 );
+
+-- What a comparison asks of a run, worked out when it arrived: verdicts stay exact once its report is thinned. Absent for
+-- runs that an earlier version stored, whose reports are read instead.
+alter table snapshots add column prepared jsonb;
+
+-- What lists of snapshots show of a verdict, beside the comparison rather than out of it: hundreds of those take long to
+-- unpack.
+alter table verdicts
+    add column sentence text generated always as (comparison ->> 'sentence') stored,
+    add column gated jsonb
+        generated always as (jsonb_path_query_array(comparison, '$.metrics[*] ? (@.gated == true)')) stored;
+
+-- The history on one testbed, and what testbeds a project has.
+create index snapshots_by_testbed on snapshots (project, testbed, started_at desc, run_id desc) include (plan_digest);
+create index snapshots_by_branch on snapshots (project, branch, valid desc, started_at desc) where branch is not null;

@@ -5,6 +5,7 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
 
 use crate::histogram::{BINS, Histogram, bin, upper_end};
 
@@ -21,7 +22,7 @@ const MOST_SLICES: usize = 240;
 const SEED: u64 = 0x0050_4c49_4d53_4f4c;
 
 /// The uncertainty of one figure of one run.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// Variance of the figure's logarithm.
     pub variance: f64,

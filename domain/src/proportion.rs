@@ -1,10 +1,12 @@
 //! Shares of requests, and how sure their difference is.
 
+use serde::{Deserialize, Serialize};
+
 /// The quantile of the normal distribution for a one-sided 95 % bound.
 pub const Z95: f64 = 1.644_853_626_951_472_2;
 
 /// Failures among requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Share {
     pub failed: u64,
     pub of: u64,

@@ -17,7 +17,7 @@ use crate::policy::Policy;
 use crate::report::Report;
 use crate::{format, sentence};
 
-pub use measure::Run;
+pub use measure::{PREPARED, Run};
 
 /// What a candidate is compared with: runs of one revision, the newest first.
 #[derive(Debug, Clone)]

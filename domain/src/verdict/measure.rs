@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::bootstrap::{self, Latencies, Spread};
 use crate::comparison::Metric;
 use crate::figures;
 use crate::format;
+use crate::histogram::Histogram;
 use crate::ids::RunId;
 use crate::percentile::MIN_FOR_P99;
 use crate::proportion::Share;
@@ -15,7 +17,7 @@ use crate::report::{Report, Step, StepRole};
 use crate::revision::Revision;
 
 /// A figure above zero of one run. Without a spread there is too little of the run to say how sure it is.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Sample {
     pub value: f64,
     pub spread: Option<Spread>,
@@ -24,10 +26,12 @@ pub(super) struct Sample {
 /// A figure, or a clause that says why there is none.
 pub(super) type Figure = Result<Sample, String>;
 
-/// One run, prepared: all that a comparison asks of a report, in a few kilobytes. Most of the work of a verdict lies here,
-/// so that a run that is compared often is prepared once.
-#[derive(Debug, Clone)]
+/// One run, prepared: all that a comparison asks of a report, in a few kilobytes. Most of the work of a verdict lies here:
+/// done once, it is kept beside the report, and stays exact when the report is thinned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
+    /// [`PREPARED`] of the code that made it.
+    version: u32,
     /// The report without its phases, and without its revision's ancestors.
     pub(super) head: Report,
     /// Of the stability phase.
@@ -37,8 +41,13 @@ pub struct Run {
     pub(super) died: bool,
     /// Where the capacity was reached, if it was still growing there.
     pub(super) growing_at: Option<u32>,
+    /// Latencies of the stability phase.
+    soak: Option<Histogram>,
     figures: BTreeMap<Metric, Figure>,
 }
+
+/// Counts up with every change of what a figure or its uncertainty is: runs prepared before are prepared anew.
+pub const PREPARED: u32 = 1;
 
 impl Run {
     pub fn of(report: &Report) -> Self {
@@ -47,6 +56,7 @@ impl Run {
         let revision = Revision { ancestors: Vec::new(), ..report.revision.clone() };
         let plan = report.plan.clone();
         Self {
+            version: PREPARED,
             head: Report {
                 schema: report.schema,
                 run_id: report.run_id,
@@ -70,8 +80,29 @@ impl Run {
             }),
             died: report.died_under_load().is_some(),
             growing_at: figures::capacity(report).filter(|capacity| capacity.lower_bound).map(|c| c.at_workers),
+            soak: stability.map(|step| step.latency.clone()),
             figures: RATIOS.iter().map(|metric| (*metric, measured.figure(*metric))).collect(),
         }
+    }
+
+    /// Whether this code would prepare it so, too.
+    pub fn is_current(&self) -> bool {
+        self.version == PREPARED
+    }
+
+    /// The report without its phases, and without its revision's ancestors.
+    pub fn head(&self) -> &Report {
+        &self.head
+    }
+
+    /// Workers of the stability phase, and the latencies under them.
+    pub fn soak(&self) -> Option<(u32, &Histogram)> {
+        self.workers.zip(self.soak.as_ref())
+    }
+
+    /// The same run under other names, for a report that differs by them alone.
+    pub fn renamed(&self, head: Report) -> Self {
+        Self { head: Report { phases: Vec::new(), ..head }, ..self.clone() }
     }
 
     pub fn run_id(&self) -> RunId {

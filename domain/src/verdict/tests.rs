@@ -500,3 +500,20 @@ fn a_thinned_baseline_gives_the_same_verdict() {
         assert!(thinned.to_json().len() < whole.to_json().len() * 9 / 10);
     }
 }
+
+#[test]
+fn a_run_that_was_kept_is_judged_to_the_last_bit_as_its_report() {
+    let runs = [short(), candidate()].map(|run| Synthetic { slow_share: 0.01, ..run }.report());
+    let kept = runs.each_ref().map(|report| {
+        let json = serde_json::to_string(&Run::of(report)).unwrap();
+        serde_json::from_str::<Run>(&json).unwrap()
+    });
+    let (policy, noise) = (Policy::default(), Noise::default());
+    let because = Some("the previous release".to_owned());
+    let of_reports = Baseline { runs: vec![&runs[0]], chosen_because: because.clone() };
+    assert_eq!(
+        judge_runs(&[&kept[0]], because, &kept[1], &policy, &noise),
+        judge(Some(&of_reports), &runs[1], &policy, &noise)
+    );
+    assert!(kept[0].is_current() && kept[0] == Run::of(&runs[0]));
+}

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::TryStreamExt as _;
-use sqlx::postgres::PgConnection;
-use sqlx::{AssertSqlSafe, Connection as _};
+use sqlx::Connection as _;
+use sqlx::postgres::{PgConnectOptions, PgConnection};
 use uuid::Uuid;
 
 use crate::Fallible;
@@ -54,10 +54,14 @@ pub(crate) async fn remove(pool: &Pool, runs: &[Uuid]) -> Fallible {
 }
 
 /// Writes each by COPY and commits it, over several connections, as uploads are committed one by one.
-pub(crate) async fn one_by_one(url: &str, all: Arc<Vec<Written>>, connections: usize) -> Fallible<Duration> {
+pub(crate) async fn one_by_one(
+    database: &PgConnectOptions,
+    all: Arc<Vec<Written>>,
+    connections: usize,
+) -> Fallible<Duration> {
     let mut open = Vec::new();
     for _ in 0..connections {
-        open.push(PgConnection::connect(url).await?);
+        open.push(PgConnection::connect_with(database).await?);
     }
     let next = Arc::new(AtomicUsize::new(0));
     let began = Instant::now();
@@ -87,8 +91,9 @@ pub(crate) async fn one_by_one(url: &str, all: Arc<Vec<Written>>, connections: u
 }
 
 /// The same in one transaction.
-pub(crate) async fn at_once(pool: &Pool, all: &[Written]) -> Fallible<Duration> {
-    let mut transaction = pool.begin().await?;
+pub(crate) async fn at_once(database: &PgConnectOptions, all: &[Written]) -> Fallible<Duration> {
+    let mut connection = PgConnection::connect_with(database).await?;
+    let mut transaction = connection.begin().await?;
     let began = Instant::now();
     for one in all {
         write(&mut transaction, one).await?;
@@ -113,7 +118,10 @@ pub(crate) async fn into(connection: &mut PgConnection, table: &str, rows: &[u8]
 
 /// So that neither side pays for the pages that the other changed before.
 pub(crate) async fn checkpoint(pool: &Pool) -> Fallible {
-    sqlx::raw_sql(AssertSqlSafe("checkpoint".to_owned())).execute(pool).await?;
+    let mut connection = pool.acquire().await?;
+    for sql in ["set statement_timeout = 0", "checkpoint", "reset statement_timeout"] {
+        sqlx::raw_sql(sql).execute(&mut *connection).await?;
+    }
     Ok(())
 }
 

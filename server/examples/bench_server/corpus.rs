@@ -8,10 +8,11 @@ use plimsoll_domain::comparison::Comparison;
 use plimsoll_domain::figures::Figures;
 use plimsoll_domain::histogram::Histogram;
 use plimsoll_domain::ids::{Digest, RunId};
-use plimsoll_domain::report::{Phase, Report};
+use plimsoll_domain::report::Report;
 use plimsoll_domain::revision::Revision;
 use plimsoll_domain::synthetic::Synthetic;
 use plimsoll_domain::testbed::Testbed;
+use plimsoll_domain::verdict::Run;
 
 use crate::Fallible;
 use crate::service::Service;
@@ -22,11 +23,13 @@ pub(crate) struct Template {
     /// Everything but the phases.
     pub(crate) head: Report,
     pub(crate) figures: Figures,
+    prepared: Run,
     /// As the server judged it.
     pub(crate) comparison: Comparison,
     /// The phases as JSON.
     whole: String,
-    /// The same as retention leaves them: no windows, one slice a step.
+    /// The same thinned, and with one slice a step: retention leaves the slices, but a hundred thousand of them fill a
+    /// disk, and no page measured here reads them.
     thinned: String,
     counts: [usize; 3],
 }
@@ -106,8 +109,9 @@ fn measured(n: u64) -> Report {
             _ => 1.0 + (n * 7 % 11) as f64 / 1_000.0,
         },
         engine_cpu: if n == 20 { 0.95 } else { 0.3 },
+        staircase: vec![10, 20, 40],
         step_s: 60,
-        stability_s: 480,
+        stability_s: 540,
         seed: n,
         ..Synthetic::default()
     }
@@ -121,7 +125,7 @@ fn measured(n: u64) -> Report {
 
 impl Template {
     fn new(mut report: Report, comparison: Comparison) -> Fallible<Self> {
-        let figures = Figures::of(&report);
+        let (figures, prepared) = (Figures::of(&report), Run::of(&report));
         let steps = || report.phases.iter().flat_map(|phase| &phase.steps);
         let counts = [
             steps().count(),
@@ -129,15 +133,32 @@ impl Template {
             steps().map(|step| step.slices.len()).sum(),
         ];
         let whole = serde_json::to_string(&report.phases)?;
-        report.phases.iter_mut().for_each(thin);
+        report.thin();
+        for step in report.phases.iter_mut().flat_map(|phase| &mut phase.steps) {
+            step.slices = vec![Histogram::merged(&step.slices)];
+            step.slice_ms = step.duration_ms;
+        }
         let thinned = serde_json::to_string(&report.phases)?;
         report.phases.clear();
-        Ok(Self { head: report, figures, comparison, whole, thinned, counts })
+        Ok(Self { head: report, figures, prepared, comparison, whole, thinned, counts })
     }
 
     /// A report of this template under other names.
     pub(crate) fn json(&self, series: &Series, named: &Named, thinned: bool) -> Fallible<String> {
-        let head = Report {
+        let phases = if thinned { &self.thinned } else { &self.whole };
+        let head = self.head(series, named)?.to_json();
+        Ok(head.replacen("\"phases\":[]", &format!("\"phases\":{phases}"), 1))
+    }
+
+    /// What is kept beside it for comparisons.
+    pub(crate) fn prepared(&self, series: &Series, named: &Named) -> Fallible<String> {
+        let mut head = self.head(series, named)?;
+        head.revision.ancestors.clear();
+        Ok(serde_json::to_string(&self.prepared.renamed(head))?)
+    }
+
+    fn head(&self, series: &Series, named: &Named) -> Fallible<Report> {
+        Ok(Report {
             run_id: named.run_id,
             project: series.project.parse()?,
             revision: named.revision.clone(),
@@ -145,18 +166,7 @@ impl Template {
             started_at: named.started_at,
             finished_at: named.started_at + SignedDuration::from_secs(900),
             ..self.head.clone()
-        };
-        let phases = if thinned { &self.thinned } else { &self.whole };
-        Ok(head.to_json().replacen("\"phases\":[]", &format!("\"phases\":{phases}"), 1))
-    }
-}
-
-fn thin(phase: &mut Phase) {
-    for step in &mut phase.steps {
-        step.windows.clear();
-        let whole = Histogram::merged(&step.slices);
-        step.slices = vec![whole];
-        step.slice_ms = step.duration_ms;
+        })
     }
 }
 

@@ -40,7 +40,7 @@ const BATCH: usize = 250;
 const WRITERS: usize = 2;
 const SNAPSHOTS: &str = "snapshots (run_id, project, testbed, plan_digest, revision, label, commit_sha, tag, branch, \
     pull_request, started_at, finished_at, status, valid, accepted, figures, stability_workers, tps, p50_ms, p99_ms, \
-    p99_low_ms, p99_high_ms, error_rate, capacity_tps, knee_workers, capacity_at_workers)";
+    p99_low_ms, p99_high_ms, error_rate, capacity_tps, knee_workers, capacity_at_workers, prepared)";
 const REPORTS: &str = "reports (run_id, sha256, bytes, body, thinned_at)";
 const VERDICTS: &str = "verdicts (run_id, verdict, baseline_run_ids, comparison)";
 
@@ -97,7 +97,11 @@ pub(crate) async fn fill(pool: &Pool, templates: &Arc<Vec<Template>>, total: usi
     for writer in writers {
         writer.await??;
     }
-    sqlx::raw_sql("vacuum analyze").execute(pool).await?;
+    let mut connection = pool.acquire().await?;
+    for sql in ["set statement_timeout = 0", "vacuum analyze", "reset statement_timeout"] {
+        sqlx::raw_sql(sql).execute(&mut *connection).await?;
+    }
+    drop(connection);
     copy::checkpoint(pool).await?;
     Ok(history)
 }
@@ -156,7 +160,7 @@ fn snapshot(rows: &mut Rows, series: &Series, named: &Named, template: &Template
     let soak = figures.stability.as_ref().map(|stability| &stability.step);
     let interval = soak.and_then(|step| step.p99_interval_ms);
     let mut stored = revision.clone();
-    stored.ancestors.clear();
+    stored.ancestors.truncate(1);
     rows.row(&[
         Field::Uuid(named.run_id.0),
         Field::Text(Some(&series.project)),
@@ -184,6 +188,7 @@ fn snapshot(rows: &mut Rows, series: &Series, named: &Named, template: &Template
         Field::Float(figures.capacity.map(|capacity| capacity.tps)),
         Field::Int(figures.capacity.map(|capacity| capacity.workers)),
         Field::Int(figures.capacity.map(|capacity| capacity.at_workers)),
+        Field::Json(&template.prepared(series, named)?),
     ]);
     Ok(())
 }

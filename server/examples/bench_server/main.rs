@@ -10,11 +10,14 @@ mod service;
 mod uploads;
 
 use std::process::ExitCode;
+use std::str::FromStr as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plimsoll_server::postgres::{Cluster, Options};
 use plimsoll_server::store::{database, migrate};
+use secrecy::ExposeSecret as _;
+use sqlx::postgres::PgConnectOptions;
 
 type Fallible<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -65,6 +68,8 @@ async fn run(size: Size, program: &str) -> Fallible<bool> {
     let cluster = tokio::task::spawn_blocking(move || Cluster::start(&options)).await??;
     database::create(&cluster.url("postgres"), "bench").await?;
     let url = cluster.url("bench");
+    // Over TCP, COPY would wait for the acknowledgement of what it sent before it says that it is done.
+    let socket = PgConnectOptions::from_str(url.expose_secret())?.socket(cluster.dir().join("socket"));
     let pool = database::open(&url, 8).await?;
     migrate::run(&pool).await?;
     let service = Arc::new(service::Service::start(program, folder.path(), &url).await?);
@@ -80,7 +85,7 @@ async fn run(size: Size, program: &str) -> Fallible<bool> {
         copy::database_bytes(&pool).await? as f64 / 1e9
     );
 
-    let uploads = uploads::run(&service, &pool, &templates, &history, size).await?;
+    let uploads = uploads::run(&service, &pool, &socket, &templates, &history, size).await?;
     let before = service.memory_mib();
     let newest = pages::run(&service, history.newest(5_000), &history, size.pages_for).await?;
     let middle = service.memory_mib();

@@ -18,7 +18,6 @@ pub(crate) struct Service {
     child: Child,
     /// Its address.
     pub(crate) url: String,
-    pub(crate) database_url: SecretString,
     pub(crate) client: reqwest::Client,
     token: String,
     log: PathBuf,
@@ -56,7 +55,7 @@ impl Service {
             return Err("a TLS provider was installed already".into());
         }
         let client = reqwest::Client::builder().timeout(Duration::from_secs(60)).build()?;
-        Ok(Self { child, url, database_url: database_url.clone(), client, token, log })
+        Ok(Self { child, url, client, token, log })
     }
 
     /// Sends a report, compressed as the runner sends it.

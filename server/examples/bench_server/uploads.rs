@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use plimsoll_domain::comparison::Verdict;
 use plimsoll_server::store::Pool;
-use secrecy::ExposeSecret as _;
+use sqlx::postgres::PgConnectOptions;
 use uuid::Uuid;
 
 use crate::corpus::{self, Template};
@@ -25,6 +25,7 @@ struct Upload {
 pub(crate) async fn run(
     service: &Arc<Service>,
     pool: &Pool,
+    socket: &PgConnectOptions,
     templates: &Arc<Vec<Template>>,
     history: &Arc<History>,
     size: Size,
@@ -54,12 +55,12 @@ pub(crate) async fn run(
         let written = Arc::new(copy::written(pool, &runs).await?);
         copy::remove(pool, &runs).await?;
         copy::checkpoint(pool).await?;
-        let took = copy::one_by_one(service.database_url.expose_secret(), Arc::clone(&written), CONNECTIONS).await?;
+        let took = copy::one_by_one(socket, Arc::clone(&written), CONNECTIONS).await?;
         let copied = runs.len() as f64 / took.as_secs_f64();
 
         copy::remove(pool, &runs).await?;
         copy::checkpoint(pool).await?;
-        let at_once = runs.len() as f64 / copy::at_once(pool, &written).await?.as_secs_f64();
+        let at_once = runs.len() as f64 / copy::at_once(socket, &written).await?.as_secs_f64();
         let ratio = uploaded / copied;
         println!("  {round:>5} {uploaded:>10.1} {copied:>10.1} {ratio:>8.2} {at_once:>14.1}");
         ratios.push(ratio);

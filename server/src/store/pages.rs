@@ -1,6 +1,6 @@
 //! What only the pages ask for.
 
-use plimsoll_domain::comparison::Comparison;
+use plimsoll_domain::comparison::MetricComparison;
 use plimsoll_domain::ids::{ProjectSlug, RunId};
 use plimsoll_domain::job::LiveEvent;
 use sqlx::types::Json;
@@ -19,24 +19,36 @@ pub struct Course {
 /// Points of a course.
 const MAX_POINTS: i64 = 20;
 
-/// The comparisons by which these snapshots were judged, in no order.
-pub async fn judged(executor: impl Executor<'_>, run_ids: &[RunId]) -> Result<Vec<(RunId, Comparison)>> {
+/// What lists and charts show of the comparison that judged a snapshot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// The newest run of the baseline.
+    pub baseline: Option<RunId>,
+    pub gated: Vec<MetricComparison>,
+}
+
+/// How these snapshots were judged, in no order.
+pub async fn judged(executor: impl Executor<'_>, run_ids: &[RunId]) -> Result<Vec<(RunId, Judged)>> {
     let run_ids: Vec<_> = run_ids.iter().map(|run| run.0).collect();
     let found = sqlx::query!(
-        r#"select run_id, comparison as "comparison: Json<Comparison>" from verdicts where run_id = any($1)"#,
+        r#"select run_id, baseline_run_ids[1] as baseline, gated as "gated!: Json<Vec<MetricComparison>>"
+           from verdicts where run_id = any($1)"#,
         &run_ids,
     )
     .fetch_all(executor)
     .await?;
-    Ok(found.into_iter().map(|row| (RunId(row.run_id), row.comparison.0)).collect())
+    let judged = |baseline: Option<_>, gated: Json<_>| Judged { baseline: baseline.map(RunId), gated: gated.0 };
+    Ok(found.into_iter().map(|row| (RunId(row.run_id), judged(row.baseline, row.gated))).collect())
 }
 
 /// The course of every project, valid snapshots only.
 pub async fn courses(executor: impl Executor<'_>) -> Result<Vec<Course>> {
     let found = sqlx::query!(
         r#"select n.project as "project!", c.p99_ms, c.capacity_tps
-           from (select distinct on (project) project, testbed, plan_digest from snapshots
-                 order by project, started_at desc, run_id desc) n
+           from projects p
+           cross join lateral
+               (select project, testbed, plan_digest from snapshots where project = p.slug
+                order by started_at desc, run_id desc limit 1) n
            cross join lateral
                (select s.p99_ms, s.capacity_tps, s.started_at from snapshots s
                 where s.project = n.project and s.plan_digest = n.plan_digest and s.testbed = n.testbed and s.valid

@@ -9,12 +9,14 @@ use plimsoll_domain::figures::Figures;
 use plimsoll_domain::ids::{Digest, ProjectSlug, RunId};
 use plimsoll_domain::report::{Report, Status};
 use plimsoll_domain::revision::Revision;
+use plimsoll_domain::verdict::Run;
 use serde::Serialize;
 use sqlx::types::Json;
+use sqlx::types::chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::time::{from_db, to_db};
-use super::{Executor, Result, corrupt};
+use super::{Executor, Pool, Result, corrupt};
 
 pub(super) use row::rows;
 
@@ -101,10 +103,20 @@ pub fn is_acceptable(verdict: Verdict) -> bool {
 }
 
 /// Stores a snapshot; false when the run is stored already.
-pub async fn insert(executor: impl Executor<'_>, report: &Report, figures: &Figures, verdict: Verdict) -> Result<bool> {
+pub async fn insert(
+    executor: impl Executor<'_>,
+    report: &Report,
+    figures: &Figures,
+    prepared: &Run,
+    verdict: Verdict,
+) -> Result<bool> {
     let valid = report.is_valid();
     let accepted = valid && is_acceptable(verdict);
-    let revision = &report.revision;
+    // Nobody asks a stored run for more than its parent, and the report has them all.
+    let revision = &Revision {
+        ancestors: report.revision.ancestors.first().cloned().into_iter().collect(),
+        ..report.revision.clone()
+    };
     let testbed = report.testbed.fingerprint();
     let soak = figures.stability.as_ref().map(|stability| &stability.step);
     let interval = soak.and_then(|step| step.p99_interval_ms);
@@ -112,9 +124,9 @@ pub async fn insert(executor: impl Executor<'_>, report: &Report, figures: &Figu
     let done = sqlx::query!(
         "insert into snapshots (run_id, project, testbed, plan_digest, revision, label, commit_sha, tag, branch,
              pull_request, started_at, finished_at, status, valid, accepted, figures, stability_workers, tps, p50_ms,
-             p99_ms, p99_low_ms, p99_high_ms, error_rate, capacity_tps, knee_workers, capacity_at_workers)
+             p99_ms, p99_low_ms, p99_high_ms, error_rate, capacity_tps, knee_workers, capacity_at_workers, prepared)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
-             $23, $24, $25, $26)
+             $23, $24, $25, $26, $27)
          on conflict (run_id) do nothing",
         report.run_id.0,
         report.project.as_str(),
@@ -142,6 +154,7 @@ pub async fn insert(executor: impl Executor<'_>, report: &Report, figures: &Figu
         figures.capacity.map(|capacity| capacity.tps),
         figures.capacity.map(|capacity| workers(capacity.workers)),
         figures.capacity.map(|capacity| workers(capacity.at_workers)),
+        Json(prepared) as _,
     )
     .execute(executor)
     .await?;
@@ -161,32 +174,87 @@ pub async fn figures(executor: impl Executor<'_>, run_id: RunId) -> Result<Optio
     Ok(found.map(|figures| figures.0))
 }
 
-/// A project's history, the newest first.
-pub async fn history(executor: impl Executor<'_>, project: &ProjectSlug, part: Filter<'_>) -> Result<Vec<SnapshotRow>> {
-    let found = rows!(
-        "where s.project = $1
-           and ($2::text is null or s.testbed = $2 or t.label = $2)
-           and ($3::text is null or s.plan_digest = $3)
-           and ($4::uuid is null
-                or (s.started_at, s.run_id) < (select b.started_at, b.run_id from snapshots b
-                                                where b.run_id = $4 and b.project = $1))
-         order by s.started_at desc, s.run_id desc limit $5",
-        project.as_str(),
-        part.testbed,
-        part.plan.map(Digest::as_str),
-        part.before.map(|run| run.0),
-        i64::from(part.limit),
+/// The run as it was prepared for comparisons when it arrived; `None` where this code would prepare it otherwise.
+pub async fn prepared(executor: impl Executor<'_>, run_id: RunId) -> Result<Option<Run>> {
+    let found = sqlx::query_scalar!(
+        r#"select prepared::text as "prepared!" from snapshots where run_id = $1 and prepared is not null"#,
+        run_id.0
     );
-    found.fetch_all(executor).await?.into_iter().map(TryInto::try_into).collect()
+    let found = found.fetch_optional(executor).await?;
+    Ok(found.and_then(|json| serde_json::from_str(&json).ok()).filter(Run::is_current))
+}
+
+/// A project's history, the newest first. Each part of it is read off one index, however long the history is.
+pub async fn history(pool: &Pool, project: &ProjectSlug, part: Filter<'_>) -> Result<Vec<SnapshotRow>> {
+    let before = match part.before {
+        None => (DateTime::<Utc>::MAX_UTC, Uuid::max()),
+        Some(run) => {
+            let found = sqlx::query_scalar!("select started_at from snapshots where run_id = $1", run.0);
+            // After a run that is not there nothing comes.
+            let Some(at) = found.fetch_optional(pool).await? else { return Ok(Vec::new()) };
+            (at, run.0)
+        }
+    };
+    let (at, run) = before;
+    let (plan, limit) = (part.plan.map(Digest::as_str), i64::from(part.limit));
+    let found = match part.testbed {
+        None => {
+            rows!(
+                "where s.project = $1 and (s.started_at, s.run_id) < ($2, $3)
+                   and ($4::text is null or s.plan_digest = $4)
+                 order by s.started_at desc, s.run_id desc limit $5",
+                project.as_str(),
+                at,
+                run,
+                plan,
+                limit,
+            )
+            .fetch_all(pool)
+            .await?
+        }
+        Some(testbed) => {
+            let named =
+                sqlx::query_scalar!("select fingerprint from testbeds where fingerprint = $1 or label = $1", testbed);
+            let testbeds = named.fetch_all(pool).await?;
+            rows!(
+                "where s.project = $1 and s.testbed = any($6) and (s.started_at, s.run_id) < ($2, $3)
+                   and ($4::text is null or s.plan_digest = $4)
+                 order by s.started_at desc, s.run_id desc limit $5",
+                project.as_str(),
+                at,
+                run,
+                plan,
+                limit,
+                &testbeds,
+            )
+            .fetch_all(pool)
+            .await?
+        }
+    };
+    found.into_iter().map(TryInto::try_into).collect()
 }
 
 /// The newest snapshot of each project.
 pub async fn newest_per_project(executor: impl Executor<'_>) -> Result<Vec<SnapshotRow>> {
     let found = rows!(
-        "where s.run_id in (select distinct on (n.project) n.run_id from snapshots n
-                            order by n.project, n.started_at desc, n.run_id desc)",
+        "where s.run_id in (select n.run_id from projects p cross join lateral
+             (select run_id from snapshots where project = p.slug order by started_at desc, run_id desc limit 1) n)",
     );
     found.fetch_all(executor).await?.into_iter().map(TryInto::try_into).collect()
+}
+
+/// On what testbeds a project was measured, the one measured last first.
+pub async fn testbeds(executor: impl Executor<'_>, project: &ProjectSlug) -> Result<Vec<TestbedRef>> {
+    let found = sqlx::query!(
+        r#"select t.fingerprint, t.label from testbeds t cross join lateral
+               (select started_at from snapshots where project = $1 and testbed = t.fingerprint
+                order by started_at desc, run_id desc limit 1) n
+           order by n.started_at desc"#,
+        project.as_str(),
+    );
+    let fingerprint = |text: String| text.parse().map_err(|e| corrupt("digest")(format!("{e}")));
+    let found = found.fetch_all(executor).await?.into_iter();
+    found.map(|row| Ok(TestbedRef { fingerprint: fingerprint(row.fingerprint)?, label: row.label })).collect()
 }
 
 /// What lines a project's history has, the one measured last first.

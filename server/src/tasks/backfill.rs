@@ -6,6 +6,7 @@ use plimsoll_domain::comparison::{Comparison, Verdict};
 use plimsoll_domain::ids::{CommitSha, RunId};
 use plimsoll_domain::job::{Kind, Priority, Wanted};
 use plimsoll_domain::report::Report;
+use plimsoll_domain::verdict::Run;
 use uuid::Uuid;
 
 use super::jobs::{TAKE_WITHIN, judged, queue as queue_job, tell_upload};
@@ -81,6 +82,7 @@ pub(super) struct Again {
 pub(super) async fn judge_waiting(
     state: &AppState,
     report: &Arc<Report>,
+    run: &Arc<Run>,
     comparison: &Comparison,
     baseline_of: RunId,
 ) -> Result<Vec<Again>> {
@@ -88,8 +90,9 @@ pub(super) async fn judge_waiting(
     let mut all = Vec::new();
     for run_id in jobs::waiting_for(state.pool(), report, baseline_of, MAX_WAITING).await? {
         let waiting = Arc::new(verdict::report(state, run_id).await?);
-        let coming = Coming { report: Arc::clone(report), accepted };
-        let comparison = verdict::judge_beside(state, Arc::clone(&waiting), coming).await?;
+        let prepared = verdict::prepared(state, run_id).await?;
+        let coming = Coming { report: Arc::clone(report), run: Arc::clone(run), accepted };
+        let comparison = verdict::judge_beside(state, &waiting, &prepared, coming).await?;
         if comparison.verdict != Verdict::NoBaseline {
             all.push(Again { waiting, comparison });
         }
@@ -99,7 +102,8 @@ pub(super) async fn judge_waiting(
 
 /// Judges a stored run again whose baseline was stored while it was judged. `None` when that changes nothing.
 pub(super) async fn catch_up(state: &AppState, report: &Arc<Report>) -> Result<Option<Comparison>> {
-    let comparison = verdict::judge_new(state, Arc::clone(report)).await?;
+    let run = verdict::prepared(state, report.run_id).await?;
+    let comparison = verdict::judge_new(state, report, &run).await?;
     if comparison.verdict == Verdict::NoBaseline {
         return Ok(None);
     }

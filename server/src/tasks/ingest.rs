@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use plimsoll_domain::comparison::Comparison;
 use plimsoll_domain::figures::Figures;
 use plimsoll_domain::report::Report;
+use plimsoll_domain::verdict::Run;
 
 use super::{backfill, bounds, jobs, pack, verdict};
 use crate::error::{AppError, Result};
@@ -39,9 +40,11 @@ pub async fn ingest(state: &AppState, report: Arc<Report>) -> Result<Ingested> {
     if let Some(job) = &job {
         is_asked_for(&report, job)?;
     }
-    let comparison = verdict::judge_new(state, Arc::clone(&report)).await?;
+    let measured = Arc::clone(&report);
+    let run = Arc::new(state.compute(move || Run::of(&measured)).await?);
+    let comparison = verdict::judge_new(state, &report, &run).await?;
     let judged_again = match job.as_ref().and_then(|job| job.baseline_of) {
-        Some(waits) => backfill::judge_waiting(state, &report, &comparison, waits).await?,
+        Some(waits) => backfill::judge_waiting(state, &report, &run, &comparison, waits).await?,
         None => Vec::new(),
     };
 
@@ -51,7 +54,7 @@ pub async fn ingest(state: &AppState, report: Arc<Report>) -> Result<Ingested> {
     projects::ensure(&mut *transaction, &report.project, state.new_projects()).await?;
     testbeds::ensure(&mut *transaction, &report.testbed).await?;
     let job = store::jobs::lock(&mut transaction, report.run_id).await?;
-    if !snapshots::insert(&mut *transaction, &report, &figures, comparison.verdict).await? {
+    if !snapshots::insert(&mut *transaction, &report, &figures, &run, comparison.verdict).await? {
         drop(transaction);
         let gone = || AppError::internal("a run is stored, and is not");
         return find(state, &report, &packed).await?.ok_or_else(gone);

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use plimsoll_domain::baseline::{self, Choice, Measured};
 use plimsoll_domain::comparison::Comparison;
-use plimsoll_domain::ids::RunId;
+use plimsoll_domain::ids::{ProjectSlug, RunId};
 use plimsoll_domain::noise::Noise;
 use plimsoll_domain::policy::Policy;
 use plimsoll_domain::report::Report;
-use plimsoll_domain::verdict::{self, Baseline};
+use plimsoll_domain::verdict;
+pub use plimsoll_domain::verdict::Run;
 
 use super::pack;
 use crate::error::{AppError, Result};
@@ -19,63 +20,63 @@ use crate::store;
 #[derive(Debug, Clone)]
 pub struct Coming {
     pub report: Arc<Report>,
+    pub run: Arc<Run>,
     pub accepted: bool,
 }
 
-/// The comparison of a new report with the baseline that the rule chooses for it.
-pub async fn judge_new(state: &AppState, candidate: Arc<Report>) -> Result<Comparison> {
-    judge(state, candidate, None).await
+/// The comparison of a new report, prepared as `run`, with the baseline that the rule chooses for it.
+pub async fn judge_new(state: &AppState, candidate: &Report, run: &Run) -> Result<Comparison> {
+    judge(state, candidate, run, None).await
 }
 
 /// The same, as if `coming` were stored already.
-pub async fn judge_beside(state: &AppState, candidate: Arc<Report>, coming: Coming) -> Result<Comparison> {
-    judge(state, candidate, Some(coming)).await
+pub async fn judge_beside(state: &AppState, candidate: &Report, run: &Run, coming: Coming) -> Result<Comparison> {
+    judge(state, candidate, run, Some(coming)).await
 }
 
-async fn judge(state: &AppState, candidate: Arc<Report>, coming: Option<Coming>) -> Result<Comparison> {
-    let mut earlier = store::snapshots::comparable(state.pool(), &candidate).await?;
-    let coming = coming.filter(|coming| store::snapshots::compares(&candidate, &coming.report));
-    earlier.extend(coming.as_ref().map(|Coming { report, accepted }| Measured {
+async fn judge(state: &AppState, candidate: &Report, run: &Run, coming: Option<Coming>) -> Result<Comparison> {
+    let mut earlier = store::snapshots::comparable(state.pool(), candidate).await?;
+    let coming = coming.filter(|coming| store::snapshots::compares(candidate, &coming.report));
+    earlier.extend(coming.as_ref().map(|Coming { report, accepted, .. }| Measured {
         run_id: report.run_id,
         revision: report.revision.clone(),
         started_at: report.started_at,
         accepted: *accepted,
     }));
     let choice = baseline::choose(&candidate.revision, candidate.started_at, &earlier);
-    let policy = policy_of(state, &candidate).await?;
+    let policy = policy_of(state, &candidate.project).await?;
     let (run_ids, because) = choice.map_or((Vec::new(), None), |Choice { run_ids, because }| (run_ids, Some(because)));
-    let mut packed = Vec::new();
-    let mut whole = Vec::new();
+    let mut runs = Vec::new();
     for run_id in run_ids {
         match coming.as_ref().filter(|coming| coming.report.run_id == run_id) {
-            Some(coming) => whole.push(Arc::clone(&coming.report)),
-            None => packed.push(stored(state, run_id).await?),
+            Some(coming) => runs.push(Arc::clone(&coming.run)),
+            None => runs.push(Arc::new(prepared(state, run_id).await?)),
         }
     }
-    state
-        .compute(move || {
-            let runs = packed.iter().map(pack::unpack).collect::<Result<Vec<_>, _>>()?;
-            let mut runs: Vec<&Report> = runs.iter().chain(whole.iter().map(AsRef::as_ref)).collect();
-            runs.sort_by_key(|run| std::cmp::Reverse((run.started_at, run.run_id)));
-            let baseline = Baseline { runs, chosen_because: because };
-            let baseline = (!baseline.runs.is_empty()).then_some(&baseline);
-            Ok(verdict::judge(baseline, &candidate, &policy, &Noise::default()))
-        })
-        .await?
+    runs.sort_by_key(|run| std::cmp::Reverse((run.started_at(), run.run_id())));
+    let runs: Vec<&Run> = runs.iter().map(AsRef::as_ref).collect();
+    Ok(verdict::judge_runs(&runs, because, run, &policy, &Noise::default()))
 }
 
 /// Any two snapshots beside each other, by the policy of the candidate's project.
 pub async fn compare(state: &AppState, baseline: RunId, candidate: RunId) -> Result<Comparison> {
-    let (baseline, candidate) = (stored(state, baseline).await?, stored(state, candidate).await?);
-    let (baseline, candidate) =
-        state.compute(move || Ok::<_, AppError>((pack::unpack(&baseline)?, pack::unpack(&candidate)?))).await??;
-    let policy = policy_of(state, &candidate).await?;
-    state
-        .compute(move || {
-            let baseline = Baseline { runs: vec![&baseline], chosen_because: None };
-            verdict::judge(Some(&baseline), &candidate, &policy, &Noise::default())
-        })
-        .await
+    let (baseline, candidate) = (prepared(state, baseline).await?, prepared(state, candidate).await?);
+    compare_prepared(state, &baseline, &candidate).await
+}
+
+/// The same of runs that are at hand.
+pub async fn compare_prepared(state: &AppState, baseline: &Run, candidate: &Run) -> Result<Comparison> {
+    let policy = policy_of(state, &candidate.head().project).await?;
+    Ok(verdict::judge_runs(&[baseline], None, candidate, &policy, &Noise::default()))
+}
+
+/// A stored run, prepared for comparisons: as it was kept, else out of its report.
+pub async fn prepared(state: &AppState, run_id: RunId) -> Result<Run> {
+    if let Some(run) = store::snapshots::prepared(state.pool(), run_id).await? {
+        return Ok(run);
+    }
+    let packed = stored(state, run_id).await?;
+    state.compute(move || Ok(Run::of(&pack::unpack(&packed)?))).await?
 }
 
 /// A stored report.
@@ -88,7 +89,7 @@ async fn stored(state: &AppState, run_id: RunId) -> Result<store::reports::Packe
     store::reports::get(state.pool(), run_id).await?.ok_or_else(|| AppError::not_found(format!("run {run_id}")))
 }
 
-async fn policy_of(state: &AppState, candidate: &Report) -> Result<Policy> {
-    let project = store::projects::get(state.pool(), &candidate.project).await?;
+async fn policy_of(state: &AppState, project: &ProjectSlug) -> Result<Policy> {
+    let project = store::projects::get(state.pool(), project).await?;
     Ok(project.map(|project| project.policy).unwrap_or_default())
 }

@@ -11,7 +11,6 @@ use plimsoll_domain::comparison::{Comparison, Metric, MetricVerdict, Trend, Verd
 use plimsoll_domain::figures::Figures;
 use plimsoll_domain::format;
 use plimsoll_domain::ids::ProjectSlug;
-use plimsoll_domain::report::Report;
 use serde::Deserialize;
 
 use self::changes::Changes;
@@ -97,18 +96,16 @@ pub(super) async fn page(
     let Some((baseline, candidate)) = pair.split_once("...") else {
         return Err(AppError::not_found(format!("comparison {pair:?}: write BASELINE...CANDIDATE")));
     };
-    let baseline = one(&state, &project, baseline, on.as_deref()).await?;
-    let candidate = one(&state, &project, candidate, on.as_deref()).await?;
+    let base = Run::of(&state, one(&state, &project, baseline, on.as_deref()).await?).await?;
+    let cand = Run::of(&state, one(&state, &project, candidate, on.as_deref()).await?).await?;
     // The stored judgement stands where it was made against this very baseline.
-    let stored = store::verdicts::get(state.pool(), candidate.run_id).await?;
+    let stored = store::verdicts::get(state.pool(), cand.row.run_id).await?;
     let stored =
-        stored.filter(|c| c.baseline.as_ref().is_some_and(|side| side.run_ids.first() == Some(&baseline.run_id)));
+        stored.filter(|c| c.baseline.as_ref().is_some_and(|side| side.run_ids.first() == Some(&base.row.run_id)));
     let (comparison, as_judged) = match stored {
         Some(comparison) => (comparison, true),
-        None => (verdict::compare(&state, baseline.run_id, candidate.run_id).await?, false),
+        None => (verdict::compare_prepared(&state, &base.run, &cand.run).await?, false),
     };
-    let base = Run { report: verdict::report(&state, baseline.run_id).await?, row: baseline };
-    let cand = Run { report: verdict::report(&state, candidate.run_id).await?, row: candidate };
     let page = state.compute(move || ComparePage::new(frame, &comparison, as_judged, &base, &cand)).await?;
     Ok(render(&page))
 }
@@ -121,10 +118,19 @@ async fn one(state: &AppState, project: &ProjectSlug, name: &str, on: Option<&st
     })
 }
 
-/// One side with all that was measured.
+/// One side.
 struct Run {
     row: SnapshotRow,
-    report: Report,
+    run: verdict::Run,
+    figures: Figures,
+}
+
+impl Run {
+    async fn of(state: &AppState, row: SnapshotRow) -> Result<Self> {
+        let figures = store::snapshots::figures(state.pool(), row.run_id).await?;
+        let figures = figures.ok_or_else(|| AppError::not_found(format!("run {}", row.run_id)))?;
+        Ok(Self { run: verdict::prepared(state, row.run_id).await?, figures, row })
+    }
 }
 
 impl ComparePage {
@@ -133,7 +139,7 @@ impl ComparePage {
         let project = cand.row.project.clone();
         let (verdict, base_label, label) = (comparison.verdict, &base.row.label, &cand.row.label);
         let axis = IntervalAxis::of(comparison);
-        let changes = Changes::between(&base.report, &cand.report);
+        let changes = Changes::between(&base.run, &cand.run);
         let title = format!("{} {}: {project} {label} against {base_label}", verdict.mark(), verdict.word());
         let findings: Vec<Noticed> = comparison.findings.iter().map(Noticed::of).collect();
         Self {
@@ -157,7 +163,7 @@ impl ComparePage {
             changes_lead: changes.lead(),
             changes: changes.groups,
             judged_lead: judged::lead(comparison, as_judged),
-            judged: judged::facts(comparison, &base.report, &cand.report),
+            judged: judged::facts(comparison, &base.figures, &cand.figures),
             reversed_href: compare_href(&project, cand.row.run_id, base.row.run_id),
             json_href: if as_judged {
                 format!("/api/v1/snapshots/{}/comparison", cand.row.run_id)
@@ -234,21 +240,21 @@ fn views(comparison: &Comparison, base: &Run, cand: &Run) -> Vec<View> {
         Tone::Void | Tone::Plain => Tone::Better,
         tone => tone,
     };
-    let (old, new) = (Figures::of(&base.report), Figures::of(&cand.report));
+    let (old, new) = (&base.figures, &cand.figures);
     let stairs = compared_stairs(
-        Stairs { label: &base.row.label, figures: &old, tone: Tone::Baseline },
-        Stairs { label: &cand.row.label, figures: &new, tone },
+        Stairs { label: &base.row.label, figures: old, tone: Tone::Baseline },
+        Stairs { label: &cand.row.label, figures: new, tone },
     );
-    let (heading, lead) = stairs_title(&old, &new);
+    let (heading, lead) = stairs_title(old, new);
     let stairs = stairs.map(|chart| View { id: "staircase", heading, lead, what: "The staircases", chart });
-    let distribution = base.report.stability().zip(cand.report.stability()).and_then(|(a, b)| {
+    let distribution = base.run.soak().zip(cand.run.soak()).and_then(|((before, old), (now, new))| {
         let chart = distribution(&[
-            Curve { label: &base.row.label, tone: Tone::Baseline, histogram: &a.latency },
-            Curve { label: &cand.row.label, tone, histogram: &b.latency },
+            Curve { label: &base.row.label, tone: Tone::Baseline, histogram: old },
+            Curve { label: &cand.row.label, tone, histogram: new },
         ])?;
-        let loads = match a.workers == b.workers {
-            true => format!("{} workers; the axis stretches the tail.", a.workers),
-            false => format!("{} workers against {}; the axis stretches the tail.", b.workers, a.workers),
+        let loads = match before == now {
+            true => format!("{before} workers; the axis stretches the tail."),
+            false => format!("{now} workers against {before}; the axis stretches the tail."),
         };
         let heading = distribution_title(comparison);
         Some(View { id: "distribution", heading, lead: loads, what: "The distributions", chart })

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use askama::Template;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
-use plimsoll_domain::comparison::{Comparison, Metric, MetricVerdict, Verdict};
+use plimsoll_domain::comparison::{Metric, MetricVerdict, Verdict};
 use plimsoll_domain::format;
 use plimsoll_domain::ids::{ProjectSlug, RunId};
 use serde::Deserialize;
@@ -18,7 +18,8 @@ use crate::charts::{Chart, Datum, History, Release, Standing, Worse, history};
 use crate::error::Result;
 use crate::state::AppState;
 use crate::store;
-use crate::store::snapshots::{Filter, Series, SnapshotRow};
+use crate::store::pages::Judged;
+use crate::store::snapshots::{Filter, SnapshotRow, TestbedRef};
 
 /// Snapshots of one page; older ones are a link away.
 const PAGE: u32 = 300;
@@ -90,15 +91,16 @@ pub(super) async fn page(
     Query(wanted): Query<Wanted>,
 ) -> Result<Response> {
     let (project, frame) = frame.within(&state, &project).await?;
-    let series = store::snapshots::series(state.pool(), &project).await?;
+    let testbeds = store::snapshots::testbeds(state.pool(), &project).await?;
     let asked = wanted.testbed.as_deref().filter(|testbed| !testbed.is_empty());
-    let testbed = asked.map(ToOwned::to_owned).or_else(|| Some(series.first()?.testbed.fingerprint.to_string()));
+    let testbed = asked.map(ToOwned::to_owned).or_else(|| Some(testbeds.first()?.fingerprint.to_string()));
     let part = Filter { testbed: testbed.as_deref(), before: wanted.before, limit: PAGE, ..Filter::default() };
     let rows = store::snapshots::history(state.pool(), &project, part).await?;
     let run_ids: Vec<RunId> = rows.iter().map(|row| row.run_id).collect();
-    let judged: HashMap<RunId, Comparison> = store::pages::judged(state.pool(), &run_ids).await?.into_iter().collect();
+    let judged: HashMap<RunId, Judged> = store::pages::judged(state.pool(), &run_ids).await?.into_iter().collect();
     let older = wanted.before.is_some();
-    let page = state.compute(move || HistoryPage::new(frame, project, &series, testbed, &rows, &judged, older)).await?;
+    let page =
+        state.compute(move || HistoryPage::new(frame, project, &testbeds, testbed, &rows, &judged, older)).await?;
     Ok(render(&page))
 }
 
@@ -107,10 +109,10 @@ impl HistoryPage {
     fn new(
         frame: Frame,
         project: ProjectSlug,
-        series: &[Series],
+        measured_on: &[TestbedRef],
         testbed: Option<String>,
         rows: &[SnapshotRow],
-        judged: &HashMap<RunId, Comparison>,
+        judged: &HashMap<RunId, Judged>,
         older: bool,
     ) -> Self {
         let newest = rows.first();
@@ -126,7 +128,7 @@ impl HistoryPage {
             word: newest.map(|row| word(row.verdict)),
             say: say(newest, older),
             facts: facts(newest, rows, judged),
-            testbeds: testbeds(series, filter),
+            testbeds: testbeds(measured_on, filter),
             chart_heading: chart_heading(rows, judged),
             chart,
             baselines: choices(rows, 1),
@@ -143,7 +145,7 @@ impl HistoryPage {
 }
 
 impl Row {
-    fn new(row: &SnapshotRow, comparison: Option<&Comparison>) -> Self {
+    fn new(row: &SnapshotRow, judged: Option<&Judged>) -> Self {
         let withheld = "not measured, or withheld for too few requests";
         let interval = row.p99_interval_ms.map_or_else(
             || Datum::Absent(withheld.to_owned()),
@@ -164,7 +166,9 @@ impl Row {
             errors: Datum::of(row.error_rate, format::percent, "no request finished"),
             verdict: VerdictWord {
                 verdict: row.verdict,
-                href: comparison.and_then(judged_href).or_else(|| Some(snapshot_href(&row.project, row.run_id))),
+                href: judged
+                    .and_then(|judged| judged_href(row, judged.baseline))
+                    .or_else(|| Some(snapshot_href(&row.project, row.run_id))),
             },
         }
     }
@@ -188,11 +192,11 @@ fn say(newest: Option<&SnapshotRow>, older: bool) -> Phrase {
     }
 }
 
-fn facts(newest: Option<&SnapshotRow>, rows: &[SnapshotRow], judged: &HashMap<RunId, Comparison>) -> Vec<Link> {
+fn facts(newest: Option<&SnapshotRow>, rows: &[SnapshotRow], judged: &HashMap<RunId, Judged>) -> Vec<Link> {
     let mut facts = Vec::new();
     if let Some(row) = newest {
         facts.push(Link::to(format!("Snapshot of {}", row.label), snapshot_href(&row.project, row.run_id)));
-        if let Some(href) = judged.get(&row.run_id).and_then(judged_href) {
+        if let Some(href) = judged.get(&row.run_id).and_then(|judged| judged_href(row, judged.baseline)) {
             facts.push(Link::to("How it compares", href));
         }
     }
@@ -210,24 +214,19 @@ fn facts(newest: Option<&SnapshotRow>, rows: &[SnapshotRow], judged: &HashMap<Ru
     facts
 }
 
-fn testbeds(series: &[Series], selected: &str) -> Vec<Choice> {
-    let mut out: Vec<Choice> = Vec::new();
-    for one in series {
-        let value = one.testbed.fingerprint.to_string();
-        if out.iter().any(|choice| choice.value == value) {
-            continue;
-        }
+fn testbeds(measured_on: &[TestbedRef], selected: &str) -> Vec<Choice> {
+    let choice = |testbed: &TestbedRef| {
+        let value = testbed.fingerprint.to_string();
         // The same name can stand for different hosts: then the fingerprint tells them apart.
-        let other =
-            |s: &&Series| s.testbed.label == one.testbed.label && s.testbed.fingerprint != one.testbed.fingerprint;
-        let text = match series.iter().find(other) {
-            Some(_) => format!("{} ({})", one.testbed.label, &value[..6]),
-            None => one.testbed.label.clone(),
+        let other = |other: &TestbedRef| other.label == testbed.label && other.fingerprint != testbed.fingerprint;
+        let text = match measured_on.iter().any(other) {
+            true => format!("{} ({})", testbed.label, &value[..6]),
+            false => testbed.label.clone(),
         };
-        let selected = value == selected || one.testbed.label == selected;
-        out.push(Choice { value, text, selected });
-    }
-    out
+        let selected = value == selected || testbed.label == selected;
+        Choice { value, text, selected }
+    };
+    measured_on.iter().map(choice).collect()
 }
 
 /// Every snapshot shown, the one at `selected` chosen.
@@ -241,7 +240,7 @@ fn choices(rows: &[SnapshotRow], selected: usize) -> Vec<Choice> {
     rows.iter().enumerate().map(choice).collect()
 }
 
-fn chart(rows: &[SnapshotRow], judged: &HashMap<RunId, Comparison>) -> Option<Chart> {
+fn chart(rows: &[SnapshotRow], judged: &HashMap<RunId, Judged>) -> Option<Chart> {
     let mut releases: Vec<Release> = Vec::new();
     let mut segment = 0;
     let key = |row: &SnapshotRow| (row.plan_digest.clone(), row.stability_workers);
@@ -250,7 +249,7 @@ fn chart(rows: &[SnapshotRow], judged: &HashMap<RunId, Comparison>) -> Option<Ch
             segment += 1;
         }
         let sha = row.revision.commit.as_ref().map(|commit| format!("{}, ", commit.short())).unwrap_or_default();
-        let comparison = judged.get(&row.run_id);
+        let judged = judged.get(&row.run_id);
         releases.push(Release {
             label: row.label.clone(),
             detail: format!("{sha}{}", day(row.started_at)),
@@ -258,10 +257,10 @@ fn chart(rows: &[SnapshotRow], judged: &HashMap<RunId, Comparison>) -> Option<Ch
             p99_ms: row.p99_ms,
             p99_interval_ms: row.p99_interval_ms,
             capacity_tps: row.capacity_tps,
-            allowed_p99_ms: comparison.and_then(|c| allowed(c, Metric::P99)),
-            allowed_capacity_tps: comparison.and_then(|c| allowed(c, Metric::Capacity)),
+            allowed_p99_ms: judged.and_then(|judged| allowed(judged, Metric::P99)),
+            allowed_capacity_tps: judged.and_then(|judged| allowed(judged, Metric::Capacity)),
             standing: standing(row),
-            worse: comparison.map(worse).unwrap_or_default(),
+            worse: judged.map(worse).unwrap_or_default(),
             segment,
         });
     }
@@ -271,15 +270,14 @@ fn chart(rows: &[SnapshotRow], judged: &HashMap<RunId, Comparison>) -> Option<Ch
 }
 
 /// Which gated figures regressed.
-fn worse(comparison: &Comparison) -> Worse {
-    let regressed =
-        |name| comparison.metrics.iter().any(|m| m.name == name && m.gated && m.verdict == MetricVerdict::Regressed);
+fn worse(judged: &Judged) -> Worse {
+    let regressed = |name| judged.gated.iter().any(|m| m.name == name && m.verdict == MetricVerdict::Regressed);
     Worse { p99: regressed(Metric::P99), capacity: regressed(Metric::Capacity) }
 }
 
 /// What the gate would have let pass: the baseline's figure, changed by the threshold.
-fn allowed(comparison: &Comparison, metric: Metric) -> Option<f64> {
-    let metric = comparison.metrics.iter().find(|m| m.name == metric && m.gated)?;
+fn allowed(judged: &Judged, metric: Metric) -> Option<f64> {
+    let metric = judged.gated.iter().find(|m| m.name == metric)?;
     Some(metric.baseline? * (1.0 + metric.threshold?))
 }
 
@@ -293,11 +291,11 @@ fn standing(row: &SnapshotRow) -> Standing {
 }
 
 /// What is seen: what got worse last, and where.
-fn chart_heading(rows: &[SnapshotRow], judged: &HashMap<RunId, Comparison>) -> String {
+fn chart_heading(rows: &[SnapshotRow], judged: &HashMap<RunId, Judged>) -> String {
     let Some(worst) = rows.iter().find(|row| row.verdict == Verdict::Regressed) else {
         return if rows.len() < 2 { "The first snapshot" } else { "No regression in what is shown" }.to_owned();
     };
-    let metrics = judged.get(&worst.run_id).map_or(&[][..], |comparison| &comparison.metrics);
+    let metrics = judged.get(&worst.run_id).map_or(&[][..], |judged| &judged.gated);
     let moved: Vec<&str> = metrics
         .iter()
         .filter(|metric| metric.verdict == MetricVerdict::Regressed)

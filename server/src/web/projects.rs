@@ -63,7 +63,10 @@ pub(super) async fn page(State(state): State<AppState>, frame: Frame) -> Result<
     let judged: HashMap<RunId, String> = pages::judged(state.pool(), &newest)
         .await?
         .into_iter()
-        .filter_map(|(run_id, comparison)| Some((run_id, judged_href(&comparison)?)))
+        .filter_map(|(run_id, judged)| {
+            let row = overviews.iter().filter_map(|o| o.latest.as_ref()).find(|row| row.run_id == run_id)?;
+            Some((run_id, judged_href(row, judged.baseline)?))
+        })
         .collect();
     overviews.sort_by_key(|overview| overview.latest.as_ref().map_or(u8::MAX, |row| urgency(row.verdict)));
     let rows: Vec<Row> = overviews.iter().map(|overview| Row::new(overview, &courses, &judged, &under_way)).collect();

@@ -94,7 +94,8 @@ impl SnapshotPage {
         let look = Look::of(row.verdict);
         let (word, title) = (word(row, comparison.as_ref()), format!("Snapshot of {} {}", row.project, row.label));
         let say = if row.valid { sentence::summary(figures) } else { row.sentence.clone() };
-        let compared_href = comparison.as_ref().and_then(judged_href);
+        let compared_with = comparison.as_ref().and_then(|c| c.baseline.as_ref()?.run_ids.first().copied());
+        let compared_href = judged_href(row, compared_with);
         let findings: Vec<Noticed> = report.findings.iter().map(Noticed::of).collect();
         let voids = findings.iter().filter(|finding| finding.voids).count();
         Self {

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::response::{Html, IntoResponse, Response};
 use jiff::Timestamp;
-use plimsoll_domain::comparison::{Comparison, Trend, Verdict};
+use plimsoll_domain::comparison::{Trend, Verdict};
 use plimsoll_domain::finding::{Finding, Severity};
 use plimsoll_domain::format;
 use plimsoll_domain::ids::{ProjectSlug, RunId};
@@ -13,6 +13,7 @@ pub(super) use super::frame::Frame;
 pub(super) use super::markup::{Drawn, Emblem, Link, Phrase, VerdictWord};
 use crate::charts::{Chart, Tone};
 use crate::error::AppError;
+use crate::store::snapshots::SnapshotRow;
 
 /// The frame around a page.
 #[derive(Debug)]
@@ -211,10 +212,8 @@ pub(super) fn query_value(text: &str) -> String {
 }
 
 /// Where the comparison that judged a snapshot is shown.
-pub(super) fn judged_href(comparison: &Comparison) -> Option<String> {
-    let baseline = comparison.baseline.as_ref()?.run_ids.first()?;
-    let candidate = comparison.candidate.run_ids.first()?;
-    Some(compare_href(&comparison.project, *baseline, *candidate))
+pub(super) fn judged_href(row: &SnapshotRow, baseline: Option<RunId>) -> Option<String> {
+    Some(compare_href(&row.project, baseline?, row.run_id))
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! The columns of a [`SnapshotRow`], in one place.
 
 use plimsoll_domain::comparison::Verdict;
-use sqlx::types::chrono::{DateTime, Utc};
 
 use super::*;
 use crate::store::StoreError;
@@ -13,7 +12,7 @@ macro_rules! rows {
             crate::store::snapshots::row::Row,
             r#"select s.run_id, s.project, s.revision - 'ancestors' as "revision!: crate::store::RevisionJson",
                   s.testbed, t.label as testbed_label, s.plan_digest, s.started_at, s.finished_at, s.received_at,
-                  s.status, s.valid, s.accepted, v.verdict, v.comparison ->> 'sentence' as "sentence!",
+                  s.status, s.valid, s.accepted, v.verdict, v.sentence as "sentence!",
                   s.stability_workers, s.tps, s.p50_ms, s.p99_ms, s.p99_low_ms, s.p99_high_ms, s.error_rate,
                   s.capacity_tps, s.knee_workers, s.capacity_at_workers
                from snapshots s

@@ -1,7 +1,7 @@
 //! What differs between two runs besides their figures.
 
 use plimsoll_domain::format::{self, NARROW};
-use plimsoll_domain::report::Report;
+use plimsoll_domain::verdict::Run;
 
 use crate::charts::Datum;
 use crate::web::view::minute;
@@ -26,8 +26,8 @@ pub(super) struct Fact {
 type Known = Vec<(String, Option<String>)>;
 
 impl Changes {
-    pub(super) fn between(base: &Report, cand: &Report) -> Self {
-        let facts = |of: fn(&Report) -> Known| pair(of(base), of(cand));
+    pub(super) fn between(base: &Run, cand: &Run) -> Self {
+        let facts = |of: fn(&Run) -> Known| pair(of(base), of(cand));
         let groups = vec![
             Group { title: "Revision", facts: facts(revision) },
             Group { title: "Plan", facts: facts(plan) },
@@ -77,7 +77,8 @@ fn pair(base: Known, cand: Known) -> Vec<Fact> {
     facts.collect()
 }
 
-fn revision(report: &Report) -> Known {
+fn revision(of: &Run) -> Known {
+    let report = of.head();
     let revision = &report.revision;
     let dirty = if revision.dirty { ", with uncommitted changes" } else { "" };
     vec![
@@ -89,7 +90,8 @@ fn revision(report: &Report) -> Known {
     ]
 }
 
-fn plan(report: &Report) -> Known {
+fn plan(of: &Run) -> Known {
+    let report = of.head();
     let (plan, service) = (&report.plan, &report.plan.service);
     let steps: Vec<String> = plan.phases.staircase.workers.iter().map(ToString::to_string).collect();
     let seconds = |ms: u64| format::duration(ms as f64 / 1_000.0);
@@ -99,11 +101,12 @@ fn plan(report: &Report) -> Known {
         fact("Workload", Some(format!("{} bodies, {}", plan.workload.requests, &short(&plan.workload.sha256)))),
         fact("Staircase", Some(format!("{} workers", steps.join(", ")))),
         fact("Stability", Some(seconds(plan.phases.stability.duration_ms))),
-        fact("Pinned load", report.stability().map(|step| format!("{} workers", step.workers))),
+        fact("Pinned load", of.soak().map(|(workers, _)| format!("{workers} workers"))),
     ]
 }
 
-fn testbed(report: &Report) -> Known {
+fn testbed(of: &Run) -> Known {
+    let report = of.head();
     let bed = &report.testbed;
     let gib = |gib: u32| format!("{gib}{NARROW}GiB");
     let gpu = bed.gpu.as_ref();
@@ -122,7 +125,8 @@ fn testbed(report: &Report) -> Known {
     facts
 }
 
-fn run(report: &Report) -> Known {
+fn run(of: &Run) -> Known {
+    let report = of.head();
     let generator = &report.generator;
     vec![
         fact("Measured", Some(minute(report.started_at))),

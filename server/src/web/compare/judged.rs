@@ -3,7 +3,6 @@
 use plimsoll_domain::comparison::{Comparison, MetricComparison, Verdict};
 use plimsoll_domain::figures::Figures;
 use plimsoll_domain::format::{self, NARROW};
-use plimsoll_domain::report::Report;
 use plimsoll_domain::sentence::name;
 
 use crate::charts::Datum;
@@ -22,7 +21,7 @@ pub(super) fn lead(comparison: &Comparison, as_judged: bool) -> String {
     }
 }
 
-pub(super) fn facts(comparison: &Comparison, base: &Report, cand: &Report) -> Vec<(String, Datum)> {
+pub(super) fn facts(comparison: &Comparison, base: &Figures, cand: &Figures) -> Vec<(String, Datum)> {
     let mut facts = Vec::new();
     if let Some(side) = &comparison.baseline {
         let because = side.chosen_because.as_ref().map(|because| format!(", {because}")).unwrap_or_default();
@@ -47,7 +46,7 @@ pub(super) fn facts(comparison: &Comparison, base: &Report, cand: &Report) -> Ve
             format::allowed_points(policy.error_rate_points)
         ),
     ));
-    let requests = |report: &Report| Figures::of(report).stability.map(|soak| format::count(soak.step.requests));
+    let requests = |figures: &Figures| figures.stability.as_ref().map(|soak| format::count(soak.step.requests));
     if let Some((old, new)) = requests(base).zip(requests(cand)) {
         facts.push(is("Requests behind P99", format!("{new} here, {old} in the baseline’s newest run")));
     }
