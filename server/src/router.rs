@@ -9,6 +9,7 @@ use axum::http::{HeaderName, StatusCode};
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::response::Response;
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
 use tower_http::timeout::TimeoutLayer;
@@ -43,7 +44,8 @@ pub fn router(state: AppState) -> Router {
             ready(response)
         }))
         .layer(from_fn_with_state(state, metrics::count_requests))
-        .layer(CompressionLayer::new())
+        // The default takes longer than the page itself.
+        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest))
         .layer(PropagateRequestIdLayer::new(request_id.clone()))
         // Failures are logged where they are handled, in `error`.
         .layer(TraceLayer::new_for_http().make_span_with(span).on_failure(()))

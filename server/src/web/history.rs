@@ -22,7 +22,7 @@ use crate::store::pages::Judged;
 use crate::store::snapshots::{Filter, SnapshotRow, TestbedRef};
 
 /// Snapshots of one page; older ones are a link away.
-const PAGE: u32 = 300;
+const PAGE: u32 = 100;
 
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Wanted {
