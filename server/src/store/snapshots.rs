@@ -189,8 +189,12 @@ pub async fn history(pool: &Pool, project: &ProjectSlug, part: Filter<'_>) -> Re
     let before = match part.before {
         None => (DateTime::<Utc>::MAX_UTC, Uuid::max()),
         Some(run) => {
-            let found = sqlx::query_scalar!("select started_at from snapshots where run_id = $1", run.0);
-            // After a run that is not there nothing comes.
+            let found = sqlx::query_scalar!(
+                "select started_at from snapshots where run_id = $1 and project = $2",
+                run.0,
+                project.as_str()
+            );
+            // After a run that is not there nothing comes, nor after one of another project.
             let Some(at) = found.fetch_optional(pool).await? else { return Ok(Vec::new()) };
             (at, run.0)
         }
