@@ -155,6 +155,18 @@ impl App {
         self.send(signed(Request::post("/api/v1/snapshots")).body(body.into()).unwrap()).await
     }
 
+    /// Waits until no transaction is open: one that was dropped keeps its locks until its connection has rolled back.
+    pub(crate) async fn settled(&self) {
+        let open = "select count(*) from pg_stat_activity
+                    where datname = current_database() and pid <> pg_backend_pid() and xact_start is not null";
+        let wait = async {
+            while sqlx::query_scalar::<_, i64>(open).fetch_one(&self.pool).await.unwrap() > 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(std::time::Duration::from_secs(30), wait).await.expect("a transaction stays open");
+    }
+
     /// Rows of every table that an upload writes to.
     pub(crate) async fn rows(&self) -> [i64; 5] {
         let mut counts = [0; 5];

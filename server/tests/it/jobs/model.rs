@@ -220,6 +220,7 @@ impl World {
             .enumerate()
             .filter(|(_, job)| job.state == State::Queued && projects.contains(&PROJECTS[job.project]));
         let next = waiting.min_by_key(|(at, job)| (std::cmp::Reverse(job.priority), served[job.project], *at));
+        self.apps[0].settled().await;
         let taken = jobs::claim(state, &everybody(), &claim_of(id, projects)).await.unwrap();
         assert_eq!(taken.as_ref().map(|job| job.run_id), next.as_ref().map(|(_, job)| job.id), "step {}", self.steps);
         if let Some((_, job)) = next {
