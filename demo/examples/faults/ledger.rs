@@ -83,10 +83,9 @@ impl Ledger {
 
     pub(crate) fn end(&self, as_json: bool) {
         let mut faults: BTreeMap<Kind, u32> = BTreeMap::new();
-        let mut outcomes: BTreeMap<String, u32> = BTreeMap::new();
+        let outcomes = counted(self.rounds.iter().map(outcome));
         for done in &self.rounds {
             done.faults.iter().for_each(|(kind, _)| *faults.entry(*kind).or_default() += 1);
-            *outcomes.entry(outcome(done)).or_default() += 1;
         }
         let again = self.rounds.iter().filter(|done| done.found.as_ref().is_some_and(|f| f.attempt > 1)).count();
         let took = self.began.elapsed();
@@ -100,7 +99,7 @@ impl Ledger {
                 "left_out": self.left_out.iter().map(|(kind, why)| (kind.name(), *why)).collect::<BTreeMap<_, _>>(),
                 "outcomes": outcomes,
                 "measured_again": again,
-                "ended_by_themselves": self.by_themselves,
+                "ended_by_themselves": counted(self.by_themselves.iter().cloned()),
                 "losses": self.losses(),
                 "lost": self.rounds.iter().filter(|done| !done.losses.is_empty()).map(|done| {
                     json!({ "round": done.number, "run_id": done.run, "why": done.losses })
@@ -124,11 +123,17 @@ impl Ledger {
             println!("          {count:>5}   {outcome}");
         }
         println!("          {again:>5}   of them after more than one attempt");
-        for ended in &self.by_themselves {
-            println!("note: {ended}");
+        for (ended, count) in counted(self.by_themselves.iter().cloned()) {
+            println!("          {count:>5}   {ended}");
         }
         println!("losses    {:>5}", self.losses());
     }
+}
+
+fn counted(words: impl Iterator<Item = String>) -> BTreeMap<String, u32> {
+    let mut counts = BTreeMap::new();
+    words.for_each(|word| *counts.entry(word).or_default() += 1);
+    counts
 }
 
 fn outcome(done: &Done) -> String {
