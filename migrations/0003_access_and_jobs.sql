@@ -68,7 +68,6 @@ create table runners (
     version text not null,
     projects text[] not null,
     token uuid references access_tokens (id) on delete set null,
-    draining boolean not null default false,
     -- Its newest request for a job: an earlier one, whose connection may be gone, gets none any more.
     claim uuid,
     first_seen_at timestamptz not null default now(),
