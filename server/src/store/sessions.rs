@@ -70,9 +70,3 @@ pub async fn delete(executor: impl Executor<'_>, sha256: &[u8; 32]) -> Result<()
     sqlx::query!("delete from sessions where sha256 = $1", &sha256[..]).execute(executor).await?;
     Ok(())
 }
-
-/// Removes what has ended, and says how many.
-pub async fn delete_expired(executor: impl Executor<'_>) -> Result<u64> {
-    let done = sqlx::query!("delete from sessions where expires_at <= now()").execute(executor).await?;
-    Ok(done.rows_affected())
-}

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::task::JoinSet;
 
-use super::{deliveries, leases, prune, tidy};
+use super::{deliveries, leases, prune};
 use crate::state::AppState;
 use crate::store;
 
@@ -52,7 +52,10 @@ pub fn start(state: &AppState) -> JoinSet<()> {
         })
         .await;
     });
-    tasks.spawn(repeat(state.clone(), "tidy", TIDY_EVERY, |state| async move { tidy::run_once(&state).await }));
+    tasks.spawn(repeat(state.clone(), "limits", TIDY_EVERY, |state| async move {
+        state.limits().tidy();
+        Ok::<_, std::convert::Infallible>(0)
+    }));
     tasks
 }
 

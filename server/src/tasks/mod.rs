@@ -10,6 +10,5 @@ pub mod jobs;
 pub mod leases;
 pub mod pack;
 pub mod prune;
-pub mod tidy;
 pub mod verdict;
 pub mod webhooks;

@@ -12,12 +12,9 @@ use crate::store::prune::{self, Counts, Cutoffs};
 use crate::store::reports::Packed;
 use crate::store::{Pool, StoreError};
 
-const DAY: Duration = Duration::from_secs(24 * 3_600);
 const LIVE_EVENTS: Duration = Duration::from_secs(7 * 24 * 3_600);
 const UPLOADS: Duration = Duration::from_secs(7 * 24 * 3_600);
 const EVENTS: Duration = Duration::from_secs(30 * 24 * 3_600);
-/// A session that just expired explains itself for a day.
-const SESSIONS: Duration = DAY;
 
 /// A step ends after about this long, so that whoever waits for it hears something.
 const STEP: Duration = Duration::from_secs(10);
@@ -49,7 +46,7 @@ pub fn cutoffs(now: Timestamp, windows_after: Option<Duration>) -> Cutoffs {
     Cutoffs {
         windows: windows_after.map(ago),
         live_events: ago(LIVE_EVENTS),
-        sessions: ago(SESSIONS),
+        sessions: now,
         uploads: ago(UPLOADS),
         events: ago(EVENTS),
     }

@@ -10,6 +10,7 @@ use plimsoll_server::postgres::{Cluster, Options};
 use plimsoll_server::state::{AppState, Settings};
 use plimsoll_server::store::sessions::SignedIn;
 use plimsoll_server::store::{self, audit, members, tokens};
+use plimsoll_server::tasks::prune;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
@@ -150,7 +151,8 @@ async fn a_session_ends_with_its_token_and_follows_its_member() {
         sqlx::query_scalar("select count(*) from sessions where login = 'ada'").fetch_one(&app.pool).await.unwrap();
     assert_eq!(count, 20);
     sqlx::raw_sql("update sessions set expires_at = now()").execute(&app.pool).await.unwrap();
-    plimsoll_server::tasks::tidy::run_once(&app.state).await.unwrap();
+    let now = store::prune::now(&app.pool).await.unwrap();
+    prune::step(&app.pool, &prune::cutoffs(now, None), None).await.unwrap();
     let left: i64 = sqlx::query_scalar("select count(*) from sessions").fetch_one(&app.pool).await.unwrap();
     assert_eq!(left, 0);
 }

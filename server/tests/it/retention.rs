@@ -65,7 +65,7 @@ const ROWS: &str = "
     insert into live_events (run_id, seq, at, event)
         select run_id, seq, now() - interval '9 days', '{}' from jobs, generate_series(1, 3000) seq;
     insert into sessions (sha256, login, expires_at) values
-        (sha256('old'), 'a', now() - interval '2 days'), (sha256('new'), 'a', now() + interval '1 day');
+        (sha256('old'), 'a', now() - interval '1 second'), (sha256('new'), 'a', now() + interval '1 day');
     insert into uploads (run_id, owner, sha256, bytes, updated_at) values
         (gen_random_uuid(), 'x', sha256('x'), 7, now() - interval '8 days'), (gen_random_uuid(), 'x', sha256('x'), 7, now());
     insert into upload_parts (upload, start, body) select id, 0, 'part' from uploads;
