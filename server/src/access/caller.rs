@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::error::AppError;
 use crate::store::audit::Entry;
+use crate::store::projects::Readable;
 
 /// What a token or a member may do; each scope includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -95,6 +96,14 @@ impl Caller {
     /// For the whole server.
     pub fn may_everywhere(&self, scope: Scope) -> bool {
         self.grants.iter().any(|grant| grant.scope >= scope && grant.project.is_none())
+    }
+
+    /// What lists show them.
+    pub fn readable(&self) -> Readable {
+        if self.may_everywhere(Scope::Read) {
+            return Readable::All;
+        }
+        Readable::PublicAnd(self.grants.iter().filter_map(|grant| Some(grant.project.as_ref()?.to_string())).collect())
     }
 
     /// For some project at least.

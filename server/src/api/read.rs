@@ -80,9 +80,7 @@ pub(super) struct ComparisonQuery {
 /// All projects that the caller may read, with their newest snapshot.
 #[utoipa::path(get, path = "/api/v1/projects", responses((status = 200, body = Vec<Overview>)))]
 pub(super) async fn projects(State(state): State<AppState>, caller: Caller) -> Result<Json<Vec<Overview>>> {
-    let mut projects = store::projects::list(state.pool()).await?;
-    projects.retain(|project| project.public || caller.may(Scope::Read, &project.slug));
-    Ok(Json(projects))
+    Ok(Json(store::projects::list(state.pool(), &caller.readable()).await?))
 }
 
 /// A project, its policy and what lines its history has.

@@ -13,7 +13,7 @@ use crate::access::{Caller, Scope, on_run};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store;
-use crate::store::jobs::{Filter, Readable};
+use crate::store::jobs::Filter;
 use crate::store::runners::Runner;
 use crate::tasks::jobs;
 
@@ -66,10 +66,7 @@ pub(super) async fn list(
         on_run(&state, &caller, Scope::Read, before).await?;
     }
     let filter = Filter { project: project.as_ref(), state: wanted, before, limit };
-    let own: Vec<String> =
-        caller.grants.iter().filter_map(|grant| grant.project.as_ref()).map(ToString::to_string).collect();
-    let readable = if caller.may_everywhere(Scope::Read) { Readable::All } else { Readable::PublicAnd(&own) };
-    Ok(Json(store::jobs::list_readable(state.pool(), filter, readable).await?))
+    Ok(Json(store::jobs::list_readable(state.pool(), filter, &caller.readable()).await?))
 }
 
 /// How a run goes that was asked for.

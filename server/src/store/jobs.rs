@@ -11,6 +11,7 @@ use plimsoll_domain::report::Report;
 use sqlx::types::Json;
 use uuid::Uuid;
 
+use super::projects::Readable;
 use super::{Executor, Result, Transaction};
 
 pub use change::{Change, Claimed, NewJob, change, claim, heard, insert, renew, set_cancel};
@@ -61,14 +62,6 @@ pub struct Filter<'a> {
     pub limit: u32,
 }
 
-/// Whose jobs are listed.
-#[derive(Debug, Clone, Copy)]
-pub enum Readable<'a> {
-    All,
-    /// Those of public projects and of these.
-    PublicAnd(&'a [String]),
-}
-
 pub async fn get(executor: impl Executor<'_>, run_id: RunId) -> Result<Option<Run>> {
     let row = rows!("where j.run_id = $1", run_id.0).fetch_optional(executor).await?;
     row.map(|row| Ok(Job::try_from(row)?.run)).transpose()
@@ -89,18 +82,10 @@ pub async fn lock(transaction: &mut Transaction, run_id: RunId) -> Result<Option
 }
 
 pub async fn list(executor: impl Executor<'_>, filter: Filter<'_>) -> Result<Vec<Run>> {
-    list_readable(executor, filter, Readable::All).await
+    list_readable(executor, filter, &Readable::All).await
 }
 
-pub async fn list_readable(
-    executor: impl Executor<'_>,
-    filter: Filter<'_>,
-    readable: Readable<'_>,
-) -> Result<Vec<Run>> {
-    let own = match readable {
-        Readable::All => None,
-        Readable::PublicAnd(own) => Some(own),
-    };
+pub async fn list_readable(executor: impl Executor<'_>, filter: Filter<'_>, readable: &Readable) -> Result<Vec<Run>> {
     let found = rows!(
         "where ($1::text is null or j.project = $1) and ($2::text is null or j.state = $2)
            and ($3::uuid is null
@@ -111,7 +96,7 @@ pub async fn list_readable(
         filter.project.map(ProjectSlug::as_str),
         filter.state.map(State::name),
         filter.before.map(|run| run.0),
-        own,
+        readable.own(),
         i64::from(filter.limit),
     );
     found.fetch_all(executor).await?.into_iter().map(|row| Ok(Job::try_from(row)?.run)).collect()

@@ -42,6 +42,24 @@ impl std::str::FromStr for Visibility {
     }
 }
 
+/// Whose projects somebody may read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Readable {
+    All,
+    /// Public ones and these.
+    PublicAnd(Vec<String>),
+}
+
+impl Readable {
+    /// Those besides the public ones; `None` for all.
+    pub(super) fn own(&self) -> Option<&[String]> {
+        match self {
+            Self::All => None,
+            Self::PublicAnd(own) => Some(own),
+        }
+    }
+}
+
 /// A line of the list of projects.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Overview {
@@ -109,16 +127,18 @@ pub async fn set_visibility(executor: impl Executor<'_>, slug: &ProjectSlug, vis
     Ok(())
 }
 
-/// All projects by name, with their newest snapshot.
-pub async fn list(pool: &Pool) -> Result<Vec<Overview>> {
+/// Projects by name, with their newest snapshot.
+pub async fn list(pool: &Pool, readable: &Readable) -> Result<Vec<Overview>> {
     let counts = sqlx::query!(
         r#"select slug, visibility = 'public' as "public!", (select count(*) from snapshots where project = slug) as "snapshots!"
-           from projects order by slug limit $1"#,
+           from projects where $2::text[] is null or slug = any($2) or visibility = 'public' order by slug limit $1"#,
         MAX_LISTED,
+        readable.own(),
     )
     .fetch_all(pool)
     .await?;
-    let mut newest = snapshots::newest_per_project(pool).await?;
+    let slugs: Vec<&str> = counts.iter().map(|row| row.slug.as_str()).collect();
+    let mut newest = snapshots::newest_of(pool, &slugs).await?;
     counts
         .into_iter()
         .map(|row| {

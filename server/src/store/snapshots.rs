@@ -238,11 +238,12 @@ pub async fn history(pool: &Pool, project: &ProjectSlug, part: Filter<'_>) -> Re
     found.into_iter().map(TryInto::try_into).collect()
 }
 
-/// The newest snapshot of each project.
-pub async fn newest_per_project(executor: impl Executor<'_>) -> Result<Vec<SnapshotRow>> {
+/// The newest snapshot of each of these projects.
+pub async fn newest_of(executor: impl Executor<'_>, projects: &[&str]) -> Result<Vec<SnapshotRow>> {
     let found = rows!(
-        "where s.run_id in (select n.run_id from projects p cross join lateral
+        "where s.run_id in (select n.run_id from unnest($1::text[]) p(slug) cross join lateral
              (select run_id from snapshots where project = p.slug order by started_at desc, run_id desc limit 1) n)",
+        projects as _,
     );
     found.fetch_all(executor).await?.into_iter().map(TryInto::try_into).collect()
 }

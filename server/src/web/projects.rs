@@ -10,7 +10,7 @@ use plimsoll_domain::format;
 use plimsoll_domain::ids::{ProjectSlug, RunId};
 
 use super::view::{Drawn, Frame, Here, Look, Page, Phrase, VerdictWord, day, judged_href, render, snapshot_href, word};
-use crate::access::{Caller, Scope};
+use crate::access::Caller;
 use crate::charts::{Datum, spark};
 use crate::error::Result;
 use crate::state::AppState;
@@ -54,8 +54,7 @@ struct Newest {
 }
 
 pub(super) async fn page(State(state): State<AppState>, frame: Frame) -> Result<Response> {
-    let mut overviews = projects::list(state.pool()).await?;
-    overviews.retain(|overview| overview.public || frame.caller.may(Scope::Read, &overview.slug));
+    let mut overviews = projects::list(state.pool(), &frame.caller.readable()).await?;
     let mut courses = pages::courses(state.pool()).await?;
     courses.retain(|course| overviews.iter().any(|overview| overview.slug == course.project));
     let under_way = pages::under_way(state.pool()).await?;
@@ -135,9 +134,8 @@ fn verdict(overview: &Overview) -> Option<Verdict> {
 
 /// The projects that the caller may read, by name.
 pub(super) async fn readable(state: &AppState, caller: &Caller) -> Result<Vec<ProjectSlug>> {
-    let all = projects::list(state.pool()).await?;
-    let seen = all.into_iter().filter(|one| one.public || caller.may(Scope::Read, &one.slug));
-    Ok(seen.map(|one| one.slug).collect())
+    let seen = projects::list(state.pool(), &caller.readable()).await?;
+    Ok(seen.into_iter().map(|one| one.slug).collect())
 }
 
 /// `1 running, 2 waiting`.

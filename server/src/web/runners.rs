@@ -10,7 +10,6 @@ use plimsoll_domain::format;
 use plimsoll_domain::ids::ProjectSlug;
 use plimsoll_domain::job::{self, Run};
 
-use super::runs::{own_projects, readable};
 use super::view::{Frame, Here, Link, Look, Page, ago, render};
 use crate::access::Scope;
 use crate::error::Result;
@@ -55,12 +54,12 @@ pub(super) async fn page(State(state): State<AppState>, frame: Frame) -> Result<
     let now = Timestamp::now();
     let caller = &frame.caller;
     let runners = store::runners::list(state.pool(), MAX_RUNNERS).await?;
-    let own = own_projects(caller);
+    let readable = caller.readable();
     let list = |state_of| Filter { state: Some(state_of), limit: MAX_WAITING, ..Filter::default() };
-    let waiting = store::jobs::list_readable(state.pool(), list(job::State::Queued), readable(caller, &own)).await?;
+    let waiting = store::jobs::list_readable(state.pool(), list(job::State::Queued), &readable).await?;
     let mut busy = Vec::new();
     for at_work in [job::State::Leased, job::State::Running] {
-        busy.extend(store::jobs::list_readable(state.pool(), list(at_work), readable(caller, &own)).await?);
+        busy.extend(store::jobs::list_readable(state.pool(), list(at_work), &readable).await?);
     }
     let stranded = stranded(&waiting, &runners, |project| caller.may(Scope::Read, project));
     let everywhere = caller.may_everywhere(Scope::Read);

@@ -11,11 +11,10 @@ use serde::Deserialize;
 
 use super::run::say::{figures, look, state_word};
 use super::view::{Frame, Here, Look, Page, VerdictWord, ago, render, sentence};
-use crate::access::{Caller, Scope};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store;
-use crate::store::jobs::{Filter, Readable};
+use crate::store::jobs::Filter;
 use crate::store::pages::UnderWay;
 
 #[derive(Debug, Deserialize)]
@@ -76,8 +75,7 @@ pub(super) async fn page(
         ),
     };
     let filter = Filter { project: project.as_ref(), state: chosen, before, limit: PAGE };
-    let own = own_projects(&frame.caller);
-    let runs = store::jobs::list_readable(state.pool(), filter, readable(&frame.caller, &own)).await?;
+    let runs = store::jobs::list_readable(state.pool(), filter, &frame.caller.readable()).await?;
     let projects = super::projects::readable(&state, &frame.caller).await?;
     let under_way = store::pages::under_way(state.pool()).await?;
     let of = |one: &&UnderWay| projects.contains(&one.project) && project.as_ref().is_none_or(|p| *p == one.project);
@@ -103,15 +101,6 @@ pub(super) async fn page(
         json_href: format!("/api/v1/runs?{}", query.trim_end_matches('&')),
         rows: runs.into_iter().map(|run| Row::new(run, now)).collect(),
     }))
-}
-
-/// Projects that the caller has a grant for.
-pub(super) fn own_projects(caller: &Caller) -> Vec<String> {
-    caller.grants.iter().filter_map(|grant| grant.project.as_ref()).map(ToString::to_string).collect()
-}
-
-pub(super) fn readable<'a>(caller: &Caller, own: &'a [String]) -> Readable<'a> {
-    if caller.may_everywhere(Scope::Read) { Readable::All } else { Readable::PublicAnd(own) }
 }
 
 fn query(project: Option<&ProjectSlug>, state: Option<job::State>) -> String {

@@ -3,6 +3,7 @@
 use plimsoll_domain::ids::ProjectSlug;
 use plimsoll_domain::report::Report;
 use plimsoll_domain::synthetic::Synthetic;
+use plimsoll_server::access::Scope;
 use plimsoll_server::store::resolve::resolve;
 
 use crate::app::{App, release};
@@ -126,4 +127,20 @@ async fn readiness_is_more_than_life() {
     assert_eq!(app.get("/readyz").await.status.as_u16(), 503);
     assert_eq!(app.get("/api/v1/projects").await.status.as_u16(), 503);
     assert_eq!(app.get("/healthz").await.status.as_u16(), 200);
+}
+
+#[tokio::test]
+async fn a_list_of_projects_is_cut_after_what_the_caller_may_not_read_is_left_out() {
+    let app = App::new().await;
+    let token = app.token(Scope::Read, Some("zebra")).await;
+    let fill = "update projects set visibility = 'private';
+                insert into projects (slug, policy, visibility)
+                    select 'p' || n, policy, 'private' from projects, generate_series(1, 1001) n";
+    sqlx::raw_sql(fill).execute(&app.pool).await.unwrap();
+    let seen = app.ask_by(&token, "GET", "/api/v1/projects", &()).await;
+    assert_eq!(seen.json.as_array().map(Vec::len), Some(1), "{seen:?}");
+    assert_eq!(seen.json[0]["slug"], "zebra");
+    let all = app.ask("GET", "/api/v1/projects", &()).await;
+    assert_eq!(all.json.as_array().map(Vec::len), Some(1_000));
+    assert_eq!(app.get("/api/v1/projects").await.json, serde_json::json!([]));
 }

@@ -55,7 +55,11 @@ pub(in crate::web) async fn page(
 ) -> Result<Response> {
     let all = frame.caller.may_everywhere(Scope::Admin);
     let projects: Vec<ProjectSlug> = if all {
-        store::projects::list(state.pool()).await?.into_iter().map(|project| project.slug).collect()
+        store::projects::list(state.pool(), &frame.caller.readable())
+            .await?
+            .into_iter()
+            .map(|project| project.slug)
+            .collect()
     } else {
         let admin = frame.caller.grants.iter().filter(|grant| grant.scope >= Scope::Admin);
         admin.filter_map(|grant| grant.project.clone()).collect()

@@ -106,7 +106,7 @@ async fn show(state: &AppState, frame: Frame, outcome: Outcome) -> Result<Respon
     let now = Timestamp::now();
     let tokens = store::tokens::list(state.pool(), None).await?;
     let members = store::members::list(state.pool(), None).await?;
-    let projects = store::projects::list(state.pool()).await?;
+    let projects = store::projects::list(state.pool(), &frame.caller.readable()).await?;
     let page = render(&Settings {
         page: Page::new("Settings", Look::Plain, frame, Here::Settings),
         problem: outcome.problem.clone(),
