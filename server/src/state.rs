@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, watch};
+use axum::http::StatusCode;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::access::{Allowance, Cidr, Limits, Tokens};
 use crate::doctor::Patient;
@@ -28,6 +29,7 @@ struct Inner {
     limits: Limits,
     draining: watch::Sender<bool>,
     uploads: Arc<Semaphore>,
+    reads: Arc<Semaphore>,
     computations: Arc<Semaphore>,
     hub: Hub,
     metrics: Metrics,
@@ -60,6 +62,10 @@ pub struct Settings {
 
 /// Uploads held in memory at the same time, from their body of up to 64 MiB until they are stored.
 const MAX_UPLOADS: usize = 8;
+/// Answers made out of whole reports at the same time, from before they are loaded.
+const MAX_READS: usize = 16;
+/// Whoever waits longer for their turn is told to try again.
+const TURN_WITHIN: Duration = Duration::from_secs(10);
 
 impl AppState {
     pub fn new(pool: Pool, settings: Settings) -> Self {
@@ -73,6 +79,7 @@ impl AppState {
             settings,
             draining,
             uploads: Arc::new(Semaphore::new(MAX_UPLOADS)),
+            reads: Arc::new(Semaphore::new(MAX_READS)),
             computations: Arc::new(Semaphore::new(cores)),
             metrics: Metrics::default(),
         }))
@@ -147,9 +154,14 @@ impl AppState {
         &self.0.hub
     }
 
-    /// Bounds the reports in memory.
-    pub(crate) fn uploads(&self) -> &Arc<Semaphore> {
-        &self.0.uploads
+    /// To be held while an upload is in memory; 503 when none gets free in time.
+    pub(crate) async fn turn_to_upload(&self) -> Result<OwnedSemaphorePermit, AppError> {
+        turn(&self.0.uploads, TURN_WITHIN, "too many uploads at a time").await
+    }
+
+    /// To be held while stored reports are in memory, packed or not; 503 when none gets free in time.
+    pub(crate) async fn turn_to_read(&self) -> Result<OwnedSemaphorePermit, AppError> {
+        turn(&self.0.reads, TURN_WITHIN, "too many reports are read at a time").await
     }
 
     /// Runs something that needs a processor for long (parsing, judging, drawing a large report) beside the
@@ -161,5 +173,55 @@ impl AppState {
             work()
         };
         tokio::task::spawn_blocking(work).await.map_err(AppError::internal)
+    }
+}
+
+async fn turn(turns: &Arc<Semaphore>, within: Duration, busy: &str) -> Result<OwnedSemaphorePermit, AppError> {
+    let turn = tokio::time::timeout(within, Arc::clone(turns).acquire_owned()).await;
+    let busy = |_| AppError::new(StatusCode::SERVICE_UNAVAILABLE, format!("{busy}; try again"));
+    turn.map_err(busy)?.map_err(AppError::internal)
+}
+
+#[cfg(test)]
+impl AppState {
+    /// How many uploads could begin now.
+    pub(crate) fn free_for_uploads(&self) -> usize {
+        self.0.uploads.available_permits()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::poll_immediate;
+    use plimsoll_domain::ids::RunId;
+
+    use super::*;
+    use crate::tasks::verdict;
+
+    #[tokio::test]
+    async fn reports_are_not_loaded_before_there_is_room_for_them() {
+        // Whoever asks this one for something has the answer at once.
+        let closed = sqlx::postgres::PgPoolOptions::new().connect_lazy("postgres://127.0.0.1:1/none").unwrap();
+        closed.close().await;
+        let state = AppState::new(closed, Settings::default());
+        let mut turns = Vec::new();
+        for _ in 0..MAX_READS {
+            turns.push(state.turn_to_read().await.unwrap());
+        }
+        let none = RunId(uuid::Uuid::nil());
+        let mut compared = Box::pin(verdict::compare(&state, none, none));
+        assert!(poll_immediate(&mut compared).await.is_none());
+        let refused = turn(&state.0.reads, Duration::ZERO, "too many").await.unwrap_err();
+        assert_eq!(
+            (refused.status(), &*refused.problem().detail),
+            (StatusCode::SERVICE_UNAVAILABLE, "too many; try again")
+        );
+        turns.pop();
+        assert!(
+            poll_immediate(Box::pin(verdict::compare(&state, none, none))).await.is_some(),
+            "it waits for a turn only"
+        );
+        compared.await.unwrap_err();
+        drop(state.turn_to_read().await.unwrap());
     }
 }

@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::io::Read as _;
-use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, FromRequest, Request};
@@ -23,16 +22,13 @@ pub(super) struct ReportBody {
     turn: OwnedSemaphorePermit,
 }
 
-/// An upload that finds as many others under way for this long is refused for now.
-const TURN_WITHIN: Duration = Duration::from_secs(10);
-
 impl ReportBody {
     /// Parts that `read` brings, joined to one compressed body once there is room for it in memory.
     pub(super) async fn joined<F: Future<Output = Result<Vec<Vec<u8>>>>>(
         state: &AppState,
         read: impl FnOnce() -> F,
     ) -> Result<Self> {
-        let turn = turn(state).await?;
+        let turn = state.turn_to_upload().await?;
         Ok(Self { bytes: read().await?.concat().into(), gzip: true, turn })
     }
 
@@ -64,7 +60,7 @@ impl FromRequest<AppState> for ReportBody {
         let gzip = is_gzip(request.headers())?;
         check_type(request.headers())?;
         check_length(request.headers())?;
-        let turn = turn(state).await?;
+        let turn = state.turn_to_upload().await?;
         DefaultBodyLimit::max(MAX_BYTES).apply(&mut request);
         let bytes = Bytes::from_request(request, state).await.map_err(|rejection| match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => too_large(),
@@ -72,12 +68,6 @@ impl FromRequest<AppState> for ReportBody {
         })?;
         Ok(Self { bytes, gzip, turn })
     }
-}
-
-async fn turn(state: &AppState) -> Result<OwnedSemaphorePermit> {
-    let turn = tokio::time::timeout(TURN_WITHIN, state.uploads().clone().acquire_owned()).await;
-    let busy = |_| AppError::new(StatusCode::SERVICE_UNAVAILABLE, "too many uploads at a time; try again");
-    turn.map_err(busy)?.map_err(AppError::internal)
 }
 
 fn too_large() -> AppError {

@@ -140,6 +140,7 @@ pub(super) async fn snapshot(State(state): State<AppState>, Path(run): Path<Stri
 #[utoipa::path(get, path = "/api/v1/snapshots/{run}/report", params(("run" = String, Path, description = "The run's id", format = Uuid)), responses((status = 200, body = Report)))]
 pub(super) async fn report(State(state): State<AppState>, Path(run): Path<String>) -> Result<impl IntoResponse> {
     let run_id = run_id(&run)?;
+    let _turn = state.turn_to_read().await?;
     let packed = reports::get(state.pool(), run_id).await?.ok_or_else(|| no_run(run_id))?;
     let json = state.compute(move || pack::json(&packed)).await??;
     Ok(([(header::CONTENT_TYPE, "application/json")], json))

@@ -116,7 +116,7 @@ mod tests {
             pool.clone(),
             Settings { tokens: Tokens::new(&[SecretString::from(TOKEN)]), ..Settings::default() },
         );
-        let free = state.uploads().available_permits();
+        let free = state.free_for_uploads();
         let mut lock = pool.begin().await.unwrap();
         sqlx::raw_sql("lock table reports in access exclusive mode").execute(&mut *lock).await.unwrap();
         let upload = axum::http::Request::post("/api/v1/snapshots")
@@ -130,9 +130,9 @@ mod tests {
             assert!(!answer.is_finished(), "it did not wait");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        assert_eq!(state.uploads().available_permits(), free - 1);
+        assert_eq!(state.free_for_uploads(), free - 1);
         lock.rollback().await.unwrap();
         assert_eq!(answer.await.unwrap().unwrap().status(), StatusCode::CREATED);
-        assert_eq!(state.uploads().available_permits(), free);
+        assert_eq!(state.free_for_uploads(), free);
     }
 }

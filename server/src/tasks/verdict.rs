@@ -60,6 +60,7 @@ async fn judge(state: &AppState, candidate: &Report, run: &Run, coming: Option<C
 
 /// Any two snapshots beside each other, by the policy of the candidate's project.
 pub async fn compare(state: &AppState, baseline: RunId, candidate: RunId) -> Result<Comparison> {
+    let _turn = state.turn_to_read().await?;
     let (baseline, candidate) = (prepared(state, baseline).await?, prepared(state, candidate).await?);
     compare_prepared(state, &baseline, &candidate).await
 }
@@ -70,7 +71,7 @@ pub async fn compare_prepared(state: &AppState, baseline: &Run, candidate: &Run)
     Ok(verdict::judge_runs(&[baseline], None, candidate, &policy, &Noise::default()))
 }
 
-/// A stored run, prepared for comparisons: as it was kept, else out of its report.
+/// A stored run, prepared for comparisons: as it was kept, else out of its report. Whoever asks has a turn.
 pub async fn prepared(state: &AppState, run_id: RunId) -> Result<Run> {
     if let Some(run) = store::snapshots::prepared(state.pool(), run_id).await? {
         return Ok(run);
@@ -79,7 +80,7 @@ pub async fn prepared(state: &AppState, run_id: RunId) -> Result<Run> {
     state.compute(move || Ok(Run::of(&pack::unpack(&packed)?))).await?
 }
 
-/// A stored report.
+/// A stored report. Whoever asks has a turn.
 pub async fn report(state: &AppState, run_id: RunId) -> Result<Report> {
     let packed = stored(state, run_id).await?;
     state.compute(move || pack::unpack(&packed)).await?

@@ -96,6 +96,7 @@ pub(super) async fn page(
     let Some((baseline, candidate)) = pair.split_once("...") else {
         return Err(AppError::not_found(format!("comparison {pair:?}: write BASELINE...CANDIDATE")));
     };
+    let _turn = state.turn_to_read().await?;
     let base = Run::of(&state, one(&state, &project, baseline, on.as_deref()).await?).await?;
     let cand = Run::of(&state, one(&state, &project, candidate, on.as_deref()).await?).await?;
     // The stored judgement stands where it was made against this very baseline.

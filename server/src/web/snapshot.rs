@@ -74,6 +74,7 @@ pub(super) async fn page(
     };
     let row = store::snapshots::get(state.pool(), run_id).await?.filter(|row| row.project == project);
     let row = row.ok_or_else(missing)?;
+    let _turn = state.turn_to_read().await?;
     let report = verdict::report(&state, run_id).await?;
     let comparison = store::verdicts::get(state.pool(), run_id).await?;
     let baseline = comparison.as_ref().and_then(|c| c.baseline.as_ref()?.run_ids.first().copied());
