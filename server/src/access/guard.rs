@@ -30,7 +30,10 @@ pub(super) async fn check(
     mut request: Request,
     next: Next,
 ) -> Result<Response> {
-    let caller = caller(&state, request.extensions(), request.headers()).await?;
+    let caller = match need {
+        Need::Open => unknown(&state, request.extensions(), request.headers()),
+        _ => caller(&state, request.extensions(), request.headers()).await?,
+    };
     let mut response = match admit(&state, &caller, need, &mut request).await {
         Ok(()) => {
             request.extensions_mut().insert(caller.clone());
@@ -61,11 +64,28 @@ async fn admit(state: &AppState, caller: &Caller, need: Need, request: &mut Requ
 /// By the bearer token, else by the cookie, else nobody. A token that is given and not known is refused, also where none
 /// is needed; a cookie that has ended is as good as none, so that one can sign in again.
 pub(crate) async fn caller(state: &AppState, extensions: &Extensions, headers: &HeaderMap) -> Result<Caller> {
+    let base = unknown(state, extensions, headers);
+    let address = base.address;
+    if headers.contains_key(header::AUTHORIZATION) || session::is_given(state, headers) {
+        state.limits().arrival(address)?;
+    }
+    let found = look_up(state, headers, base).await?;
+    found.ok_or_else(|| state.limits().failure(address, strange()))
+}
+
+/// Of whom only is known where they are.
+fn unknown(state: &AppState, extensions: &Extensions, headers: &HeaderMap) -> Caller {
     let address = address::of(extensions, headers, state.trusted_proxies());
     let request_id = headers.get("x-request-id").and_then(|id| id.to_str().ok());
     let request_id = request_id.map(|id| id.chars().take(MAX_REQUEST_ID).collect());
-    let base = Caller { address, request_id, ..Caller::anonymous() };
-    let Some(given) = headers.get(header::AUTHORIZATION) else { return by_cookie(state, headers, base).await };
+    Caller { address, request_id, ..Caller::anonymous() }
+}
+
+/// `None` for a token that is not known.
+async fn look_up(state: &AppState, headers: &HeaderMap, base: Caller) -> Result<Option<Caller>> {
+    let Some(given) = headers.get(header::AUTHORIZATION) else {
+        return Ok(Some(by_cookie(state, headers, base).await?));
+    };
     if headers.get_all(header::AUTHORIZATION).iter().count() > 1 {
         return Err(AppError::bad_request("send one `Authorization` header"));
     }
@@ -73,14 +93,18 @@ pub(crate) async fn caller(state: &AppState, extensions: &Extensions, headers: &
     let given = given.ok_or_else(|| AppError::unauthorized("send `Authorization: Bearer TOKEN`"))?;
     let given = hash(given);
     if let Some(token) = store::tokens::in_use(state.pool(), &given).await? {
-        return by_token(state, token, base).await;
+        return Ok(Some(by_token(state, token, base).await?));
     }
     if state.tokens().has(&given) {
         let grants = vec![Grant { scope: Scope::Upload, project: None }];
-        return Ok(Caller { who: Who::Token { id: None, name: "PLIMSOLL_TOKENS".to_owned() }, grants, ..base });
+        let who = Who::Token { id: None, name: "PLIMSOLL_TOKENS".to_owned() };
+        return Ok(Some(Caller { who, grants, ..base }));
     }
-    let refusal = AppError::unauthorized("this token is not known here, has expired or was revoked");
-    Err(state.limits().failure(address, refusal))
+    Ok(None)
+}
+
+fn strange() -> AppError {
+    AppError::unauthorized("this token is not known here, has expired or was revoked")
 }
 
 async fn by_token(state: &AppState, token: InUse, base: Caller) -> Result<Caller> {
@@ -131,7 +155,7 @@ fn is_own(state: &AppState, headers: &HeaderMap) -> bool {
 async fn allow(state: &AppState, caller: &Caller, need: Need, names: &HashMap<String, String>) -> Result<()> {
     let name = |key: &str| names.get(key).map(String::as_str).unwrap_or_default();
     match need {
-        Need::Open | Need::Filtered => Ok(()),
+        Need::Open | Need::Known | Need::Filtered => Ok(()),
         Need::Server(scope) if caller.may_everywhere(scope) => Ok(()),
         Need::Server(scope) => Err(caller.refusal(scope, None)),
         Need::Named(scope) if caller.may_somewhere(scope) => Ok(()),

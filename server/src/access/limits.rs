@@ -36,6 +36,8 @@ impl Default for Allowance {
 #[derive(Debug)]
 pub struct Limits {
     requests: Slots,
+    /// Requests of an address that say who they are, before it is known whether that is so.
+    arrivals: Slots,
     failures: Slots,
 }
 
@@ -49,29 +51,29 @@ impl Limits {
         let burst = requests.saturating_mul(const { NonZeroU32::new(BURST_S).unwrap() });
         Self {
             requests: Slots::new(Quota::per_second(requests).allow_burst(burst)),
+            arrivals: Slots::new(Quota::per_second(requests).allow_burst(burst)),
             failures: Slots::new(Quota::per_minute(failures)),
         }
     }
 
     /// Counts a request; 429 when it is one too many.
-    pub(super) fn request(&self, caller: &Caller) -> Result<(), AppError> {
-        let slot = match (&caller.who, caller.address) {
-            (Who::Token { id: Some(id), .. }, _) => Some(self.requests.slot(Key::Token(*id))),
-            (Who::Token { id: None, .. }, Some(address)) => Some(self.requests.slot(Key::Configured(network(address)))),
-            (Who::Member { login }, _) => Some(self.requests.slot(Key::Member(login))),
-            (_, Some(address)) => Some(self.requests.slot(Key::Address(network(address)))),
-            // Not over a connection: the program that holds the router asks itself.
-            (_, None) => None,
-        };
-        let Some(slot) = slot else { return Ok(()) };
-        self.requests.count(slot).map_err(|wait| too_many("too many requests", wait))
+    pub(crate) fn request(&self, caller: &Caller) -> Result<(), AppError> {
+        let Some(counted) = Counted::of(caller) else { return Ok(()) };
+        self.requests.count(&counted).map_err(|wait| too_many("too many requests", wait))
+    }
+
+    /// Counts a request that says who it is, before that is looked up; 429 when the address sends too many of them.
+    pub(super) fn arrival(&self, address: Option<IpAddr>) -> Result<(), AppError> {
+        let Some(address) = address else { return Ok(()) };
+        let counted = Counted::Address(network(address));
+        self.arrivals.count(&counted).map_err(|wait| too_many("too many requests from this address", wait))
     }
 
     /// Counts a failure to sign in, and says how to answer it: with `refusal`, or 429 when it is one too many. What is
     /// right is never refused because of failures.
     pub fn failure(&self, address: Option<IpAddr>, refusal: AppError) -> AppError {
         let Some(address) = address else { return refusal };
-        match self.failures.count(self.failures.slot(Key::Address(network(address)))) {
+        match self.failures.count(&Counted::Address(network(address))) {
             Ok(()) => refusal,
             Err(wait) => too_many("too many failures to sign in from this address", wait),
         }
@@ -79,19 +81,33 @@ impl Limits {
 
     /// Lets go of slots that are as good as new.
     pub fn tidy(&self) {
-        for slots in [&self.requests, &self.failures] {
+        for slots in [&self.requests, &self.arrivals, &self.failures] {
             slots.limiter.retain_recent();
             slots.limiter.shrink_to_fit();
         }
     }
 }
 
-#[derive(Hash)]
-enum Key<'a> {
+/// By what callers are told apart where each has a share of something.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Counted {
     Token(Uuid),
     Configured(IpAddr),
-    Member(&'a str),
+    Member(String),
     Address(IpAddr),
+}
+
+impl Counted {
+    /// `None` for who is not there over a connection: the program that holds the router asks itself.
+    pub(crate) fn of(caller: &Caller) -> Option<Self> {
+        match (&caller.who, caller.address.map(network)) {
+            (Who::Token { id: Some(id), .. }, _) => Some(Self::Token(*id)),
+            (Who::Token { id: None, .. }, Some(network)) => Some(Self::Configured(network)),
+            (Who::Member { login }, _) => Some(Self::Member(login.clone())),
+            (_, Some(network)) => Some(Self::Address(network)),
+            (_, None) => None,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -105,12 +121,9 @@ impl Slots {
         Self { limiter: RateLimiter::keyed(quota), hasher: RandomState::new() }
     }
 
-    fn slot(&self, key: impl Hash) -> u64 {
-        self.hasher.hash_one(key) % SLOTS
-    }
-
     /// The time to wait, when it is one too many.
-    fn count(&self, slot: u64) -> Result<(), Duration> {
+    fn count(&self, counted: &Counted) -> Result<(), Duration> {
+        let slot = self.hasher.hash_one(counted) % SLOTS;
         self.limiter.check_key(&slot).map_err(|until| until.wait_time_from(DefaultClock::default().now()))
     }
 }

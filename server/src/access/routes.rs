@@ -13,8 +13,10 @@ use crate::state::AppState;
 /// What a caller must have for a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// Nothing: health, assets, sign-in.
+    /// Nothing, and nobody asks who calls: health and assets answer while the database is away.
     Open,
+    /// Nothing; the page shows who is signed in.
+    Known,
     /// Nothing; the handler leaves out what the caller may not read.
     Filtered,
     /// The scope for the `{project}` of the path. Everybody may read a public project.

@@ -64,6 +64,11 @@ pub(super) async fn owner(state: &AppState, headers: &HeaderMap) -> Result<Optio
     }
 }
 
+/// Whether the headers carry a session, lasting or not.
+pub(super) fn is_given(state: &AppState, headers: &HeaderMap) -> bool {
+    given(state, headers).is_some()
+}
+
 fn given(state: &AppState, headers: &HeaderMap) -> Option<String> {
     let jar = CookieJar::from_headers(headers);
     jar.get(name(state)).map(|cookie| cookie.value().to_owned()).filter(|value| !value.is_empty())

@@ -25,13 +25,19 @@ struct Failure {
     anonymous: bool,
 }
 
-/// The fallback of the whole server, before which no guard stands.
+/// The fallback of the whole server, before which no guard stands: it counts requests itself.
 pub(super) async fn not_found(State(state): State<AppState>, request: Request) -> Response {
-    let mut response = AppError::not_found(format!("page {}", request.uri().path())).into_response();
-    if let Ok(caller) = access::caller(&state, request.extensions(), request.headers()).await {
-        response.extensions_mut().insert(caller);
+    let missing = AppError::not_found(format!("page {}", request.uri().path()));
+    match access::caller(&state, request.extensions(), request.headers()).await {
+        Ok(caller) => {
+            let mut response = state.limits().request(&caller).err().unwrap_or(missing).into_response();
+            response.extensions_mut().insert(caller);
+            response
+        }
+        Err(refusal) if refusal.status() == StatusCode::TOO_MANY_REQUESTS => refusal.into_response(),
+        // Whoever it is, and while the database is away: there is no such page.
+        Err(_) => missing.into_response(),
     }
-    response
 }
 
 /// Middleware: turns error responses into pages for those who asked for one. The problem stays attached, so that its
