@@ -16,6 +16,7 @@ pub use caller::{Caller, Grant, Scope, Who};
 pub use file::{TokenFileError, ensure};
 pub(crate) use guard::caller;
 pub use guard::{on_project, on_run};
+pub(crate) use limits::Counted;
 pub use limits::{Allowance, Limits};
 pub use routes::{Need, Route, Routes};
 pub use token::{MIN_TOKEN, Tokens, hash, random};

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use tokio::sync::watch;
 
 use super::read::{asked, run_id};
+use crate::access::Caller;
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store::live::Signal;
@@ -40,6 +41,7 @@ pub(super) struct EventsQuery {
 #[utoipa::path(get, path = "/api/v1/runs/{run}/events", params(("run" = String, Path, description = "The run's id", format = Uuid), EventsQuery), responses((status = 200, description = "`id`: seq, `event`: state, progress or verdict, `data`: the event", body = LiveEvent, content_type = "text/event-stream")))]
 pub(super) async fn events(
     State(state): State<AppState>,
+    caller: Caller,
     Path(run): Path<String>,
     headers: HeaderMap,
     query: Result<Query<EventsQuery>, QueryRejection>,
@@ -52,7 +54,7 @@ pub(super) async fn events(
     };
     store::jobs::get(state.pool(), run_id).await?.ok_or_else(|| jobs::no_job(run_id))?;
     let follower = Follower {
-        waiter: state.hub().stream()?,
+        waiter: state.hub().stream(&caller)?,
         draining: state.draining(),
         state,
         run_id,

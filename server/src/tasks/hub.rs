@@ -4,21 +4,29 @@
 //! Nothing depends on a notification: whoever waits looks at the table before, looks again when one may have been
 //! missed (a new connection, a slow reader), and otherwise every [`LOOK_AGAIN`].
 
-use std::sync::{Arc, Once};
+mod places;
+
+use std::sync::Once;
 use std::time::Duration;
 
 use axum::http::StatusCode;
 use tokio::sync::broadcast::{Receiver, Sender, error::RecvError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 
+use self::places::{Full, Place, Places};
+use crate::access::{Caller, Counted};
 use crate::error::{AppError, Result};
 use crate::store::Pool;
 use crate::store::live::{Listener, Signal};
 
 /// Streams of events at the same time; each server has its own.
 pub const MAX_STREAMS: usize = 256;
+/// Of one caller: a token, a member, or an address without either.
+pub const MAX_STREAMS_EACH: usize = 16;
 /// Runners that wait for a job at the same time.
 pub const MAX_RUNNERS: usize = 256;
+/// Of one token, which a whole fleet may share.
+pub const MAX_RUNNERS_EACH: usize = 128;
 const LOOK_AGAIN: Duration = Duration::from_secs(15);
 /// Notifications that a waiter may be behind; past them it looks at the table instead.
 const BEHIND: usize = 1_024;
@@ -31,15 +39,15 @@ pub struct Hub {
     draining: watch::Receiver<bool>,
     signals: Sender<Signal>,
     listens: Once,
-    streams: Arc<Semaphore>,
-    runners: Arc<Semaphore>,
+    streams: Places,
+    runners: Places,
 }
 
 /// A place among those who wait.
 #[derive(Debug)]
 pub struct Waiter {
     signals: Receiver<Signal>,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl Hub {
@@ -49,24 +57,29 @@ impl Hub {
             draining,
             signals: Sender::new(BEHIND),
             listens: Once::new(),
-            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
-            runners: Arc::new(Semaphore::new(MAX_RUNNERS)),
+            streams: Places::new(MAX_STREAMS, MAX_STREAMS_EACH),
+            runners: Places::new(MAX_RUNNERS, MAX_RUNNERS_EACH),
         }
     }
 
-    /// For a stream of events; 503 when there are too many.
-    pub fn stream(&self) -> Result<Waiter> {
-        self.waiter(&self.streams, "too many runs are followed at a time")
+    /// For a stream of events; 503 when there are too many, 429 when the caller has too many.
+    pub fn stream(&self, caller: &Caller) -> Result<Waiter> {
+        self.waiter(&self.streams, caller, "too many runs are followed at a time")
     }
 
-    /// For a runner that waits for a job; 503 when there are too many.
-    pub fn runner(&self) -> Result<Waiter> {
-        self.waiter(&self.runners, "too many runners wait at a time")
+    /// For a runner that waits for a job; the same.
+    pub fn runner(&self, caller: &Caller) -> Result<Waiter> {
+        self.waiter(&self.runners, caller, "too many runners wait at a time")
     }
 
-    fn waiter(&self, places: &Arc<Semaphore>, full: &str) -> Result<Waiter> {
-        let full = |_| AppError::new(StatusCode::SERVICE_UNAVAILABLE, format!("{full}; try again"));
-        let place = Arc::clone(places).try_acquire_owned().map_err(full)?;
+    fn waiter(&self, places: &Places, caller: &Caller, full: &str) -> Result<Waiter> {
+        let place = places.take(Counted::of(caller)).map_err(|none| match none {
+            Full::All => AppError::new(StatusCode::SERVICE_UNAVAILABLE, format!("{full}; try again")),
+            Full::Yours => {
+                let detail = format!("{full} with this token, by this member or from this address; try again");
+                AppError::new(StatusCode::TOO_MANY_REQUESTS, detail).retry_after(LOOK_AGAIN.as_secs())
+            }
+        })?;
         let signals = self.signals.subscribe();
         self.listens.call_once(|| {
             tokio::spawn(listen(self.pool.clone(), self.signals.downgrade(), self.draining.clone()));

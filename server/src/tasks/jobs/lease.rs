@@ -32,7 +32,7 @@ pub async fn claim(state: &AppState, caller: &Caller, claim: &Claim) -> Result<O
     let until = Instant::now() + Duration::from_secs(claim.wait_s.into()).min(MAX_WAIT);
     let mut draining = state.draining();
     // Before the first look, so that what comes between look and wait is not missed.
-    let mut waiter = state.hub().runner()?;
+    let mut waiter = state.hub().runner(caller)?;
     let claimant = Claimant { id: Uuid::now_v7(), runner: &claim.runner, projects: &projects };
     if *draining.borrow() {
         return Ok(None);

@@ -2,7 +2,8 @@
 
 use axum::http::StatusCode;
 use plimsoll_domain::job::{Live, LiveEvent, Stage, State};
-use plimsoll_server::tasks::hub::MAX_STREAMS;
+use plimsoll_server::access::Scope;
+use plimsoll_server::tasks::hub::{MAX_STREAMS, MAX_STREAMS_EACH};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -135,6 +136,22 @@ async fn no_more_streams_than_are_allowed() {
     assert!(refused.headers.contains_key("retry-after"));
     streams.pop();
     Stream::open(&app, id, 0).await.next().await.unwrap();
+}
+
+#[tokio::test]
+async fn nobody_takes_the_places_of_all_others() {
+    let app = App::new().await;
+    let id = ask(&app, "v1.0.0", json!({})).await;
+    let [one, two] = [app.token(Scope::Read, None).await, app.token(Scope::Read, None).await];
+    let follow = async |token: &str| Stream::with(&app, id, "authorization", &format!("Bearer {token}")).await;
+    let mut streams = Vec::new();
+    for _ in 0..MAX_STREAMS_EACH {
+        streams.push(follow(&one).await.unwrap());
+    }
+    assert_eq!(follow(&one).await.err(), Some(StatusCode::TOO_MANY_REQUESTS));
+    streams.push(follow(&two).await.unwrap());
+    streams.remove(0);
+    follow(&one).await.unwrap();
 }
 
 #[tokio::test]

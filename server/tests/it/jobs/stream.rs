@@ -21,11 +21,18 @@ pub(crate) struct Stream {
 impl Stream {
     /// Follows a run from after an event on.
     pub(crate) async fn open(app: &App, run_id: RunId, after: u64) -> Self {
-        let request = Request::get(format!("/api/v1/runs/{run_id}/events")).header("last-event-id", after);
+        Self::with(app, run_id, "last-event-id", &after.to_string()).await.expect("a place")
+    }
+
+    /// Follows a run from its begin on, with one header.
+    pub(crate) async fn with(app: &App, run_id: RunId, header: &str, value: &str) -> Result<Self, StatusCode> {
+        let request = Request::get(format!("/api/v1/runs/{run_id}/events")).header(header, value);
         let response = app.open(request.body(Body::empty()).unwrap()).await;
-        assert_eq!(response.status(), StatusCode::OK);
+        if response.status() != StatusCode::OK {
+            return Err(response.status());
+        }
         assert_eq!(response.headers()["content-type"], "text/event-stream");
-        Self { body: response.into_body().into_data_stream(), text: String::new() }
+        Ok(Self { body: response.into_body().into_data_stream(), text: String::new() })
     }
 
     /// The next event; `None` at the end of the stream.
