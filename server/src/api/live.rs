@@ -17,7 +17,7 @@ use serde::Deserialize;
 use tokio::sync::watch;
 
 use super::read::{asked, run_id};
-use crate::access::Caller;
+use crate::access::{Caller, Scope, may_still};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store::live::Signal;
@@ -55,6 +55,8 @@ pub(super) async fn events(
     store::jobs::get(state.pool(), run_id).await?.ok_or_else(|| jobs::no_job(run_id))?;
     let follower = Follower {
         waiter: state.hub().stream(&caller)?,
+        caller,
+        headers,
         draining: state.draining(),
         state,
         run_id,
@@ -69,6 +71,9 @@ pub(super) async fn events(
 
 struct Follower {
     state: AppState,
+    caller: Caller,
+    /// By which the caller is looked up again.
+    headers: HeaderMap,
     waiter: Waiter,
     draining: watch::Receiver<bool>,
     run_id: RunId,
@@ -86,11 +91,16 @@ fn stream(follower: Follower) -> impl Stream<Item = Result<Event, Infallible>> {
 }
 
 impl Follower {
-    /// `None` at the end: the run's, the server's, or that of a database that does not answer. The client comes again
-    /// with the number of the last event.
+    /// `None` at the end: the run's, the server's, that of the caller's right to read it, or that of a database that does
+    /// not answer. The client comes again with the number of the last event.
     async fn next(&mut self) -> Option<LiveEvent> {
         while self.read.is_empty() {
             if self.over || *self.draining.borrow() {
+                return None;
+            }
+            // A token may have been revoked, a session ended, or the project turned private meanwhile.
+            if let Err(error) = may_still(&self.state, &self.caller, &self.headers, Scope::Read, self.run_id).await {
+                tracing::info!(run_id = %self.run_id, why = error.problem().detail, "a stream of events is cut off");
                 return None;
             }
             match self.look().await {

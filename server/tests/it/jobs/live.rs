@@ -2,7 +2,10 @@
 
 use axum::http::StatusCode;
 use plimsoll_domain::job::{Live, LiveEvent, Stage, State};
-use plimsoll_server::access::Scope;
+use plimsoll_server::access::{Caller, Scope, session};
+use plimsoll_server::store::projects::{Visibility, set_visibility};
+use plimsoll_server::store::sessions::SignedIn;
+use plimsoll_server::store::{members, tokens};
 use plimsoll_server::tasks::hub::{MAX_STREAMS, MAX_STREAMS_EACH};
 use serde_json::json;
 use uuid::Uuid;
@@ -152,6 +155,43 @@ async fn nobody_takes_the_places_of_all_others() {
     streams.push(follow(&two).await.unwrap());
     streams.remove(0);
     follow(&one).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_its_reader_may_not_go_on() {
+    let app = App::new().await;
+    let id = ask(&app, "v1.0.0", json!({})).await;
+    let project = "sentiment".parse().unwrap();
+    let [stays, revoked] = [app.token(Scope::Read, None).await, app.token(Scope::Read, None).await];
+    let grant = plimsoll_server::access::Grant { scope: Scope::Read, project: None };
+    members::put(&app.pool, "ada", &grant, "a test").await.unwrap();
+    let ada = SignedIn::Member("ada".to_owned());
+    let cookie = session::begin(&app.state, &Caller::anonymous(), ada).await.unwrap();
+
+    let bearer = |token: &str| ("authorization", format!("Bearer {token}"));
+    let readers = [
+        bearer(&stays),
+        bearer(&revoked),
+        ("cookie", format!("plimsoll={}", cookie.value())),
+        ("accept", "text/event-stream".to_owned()),
+    ];
+    let mut streams = Vec::new();
+    for (header, value) in &readers {
+        let mut stream = Stream::with(&app, id, header, value).await.unwrap();
+        stream.next().await.unwrap();
+        streams.push(stream);
+    }
+    let token = tokens::by_name(&app.pool, &revoked[..8]).await.unwrap().unwrap();
+    assert!(tokens::revoke(&app.pool, token.id).await.unwrap());
+    sqlx::raw_sql("delete from sessions").execute(&app.pool).await.unwrap();
+    set_visibility(&app.pool, &project, Visibility::Private).await.unwrap();
+
+    Actor::new().claim(&app).await.unwrap();
+    let mut told = Vec::new();
+    for stream in &mut streams {
+        told.push(stream.next().await.is_some());
+    }
+    assert_eq!(told, [true, false, false, false]);
 }
 
 #[tokio::test]
