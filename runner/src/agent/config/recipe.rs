@@ -136,9 +136,10 @@ fn place(section: &Section) -> Result<Place, PlanError> {
             if address.is_empty() || address.starts_with('-') || address.contains(char::is_control) || helper {
                 return Err(field.error("is no address of a repository"));
             }
-            // Everybody on the host reads the arguments of a process, and git's messages are logged.
-            if Url::parse(address).is_ok_and(|url| url.password().is_some()) {
-                return Err(field.error("holds a password").hint("use a key, or a credential helper of git"));
+            if Url::parse(address).is_ok_and(|url| holds_secret(&url)) {
+                return Err(field
+                    .error("holds a user name or a password")
+                    .hint("use ssh with a key, or a credential helper of git"));
             }
             Ok(Place::Repository(address.to_owned()))
         }
@@ -231,6 +232,16 @@ pub(super) fn address(field: &Field) -> Result<Url, PlanError> {
     let url = Url::parse(field.string()?).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     url.filter(|url| url.host_str().is_some_and(|host| !host.is_empty()))
         .ok_or_else(|| field.error("is no http or https address").hint("write \"http://127.0.0.1:8000\""))
+        .and_then(|url| match holds_secret(&url) {
+            true => Err(field.error("holds a user name or a password").hint("write the address without them")),
+            false => Ok(url),
+        })
+}
+
+/// Everybody on the host reads the arguments of a process, and addresses are logged. Over http a token may stand for the
+/// user's name; over ssh the name is an account's.
+fn holds_secret(url: &Url) -> bool {
+    url.password().is_some() || matches!(url.scheme(), "http" | "https") && !url.username().is_empty()
 }
 
 /// By default those of the origins on this host.

@@ -54,13 +54,26 @@ fn what_cannot_be_meant_is_refused_with_its_place() {
         (after("stop = \" \""), "is no command"),
         (LEAST.replace("https://git.example/sentiment.git", "--upload-pack=x"), "is no address of a repository"),
         (LEAST.replace("https://git.example/sentiment.git", "ext::sh -c x"), "is no address of a repository"),
-        (LEAST.replace("https://git.example", "https://u:p@git.example"), "holds a password"),
+        (LEAST.replace("https://git.example", "https://u:p@git.example"), "repository` holds a user name"),
+        (LEAST.replace("https://git.example", "https://t0ken@git.example"), "repository` holds a user name"),
+        (LEAST.replace("https://git.example", "ssh://git:p@git.example"), "repository` holds a user name"),
+        (LEAST.replace("https://plimsoll.example", "https://t0ken@plimsoll.example"), "`server` holds a user name"),
+        (LEAST.replace("http://127.0.0.1:8000", "http://u@127.0.0.1:8000"), "holds a user name"),
+        (after("ready = { url = \"http://u:p@127.0.0.1/\" }"), "url` holds a user name"),
         (LEAST.replace("http://127.0.0.1:8000", "http://127.0.0.1:8000/x"), "holds a path"),
         (LEAST.replace("[project.sentiment]", "[project.api]"), "no project's name"),
         (format!("state = \"here\"\n{LEAST}"), "must be a whole path"),
     ] {
         let failure = read_text(&text).unwrap_err().to_string();
         assert!(failure.contains(said), "{said} in {failure}");
+    }
+}
+
+#[test]
+fn over_ssh_the_user_s_name_is_an_account() {
+    for address in ["ssh://git@git.example/sentiment.git", "git@git.example:sentiment.git", "/srv/sentiment.git"] {
+        let config = read_text(&LEAST.replace("https://git.example/sentiment.git", address)).unwrap();
+        assert_eq!(config.projects[0].place, Place::Repository(address.to_owned()));
     }
 }
 
