@@ -35,6 +35,7 @@ pub async fn check(config: &Config) -> Vec<Looked> {
         Err(failure) => all.push(looked(&place, Err(text(failure.clone())))),
     }
     let gpus = Gpus::open(&config.gpus);
+    // As `run` does.
     let names = clean::names(&config.gpus, gpus.as_ref().ok().and_then(Option::as_ref));
     all.push(looked("GPUs", gpus.map(drop).map_err(|error| error.to_string())));
     all.push(looked("locks", Locks::take(config.locks.as_deref(), &names, "a check").map(drop).map_err(text)));

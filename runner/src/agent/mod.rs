@@ -85,7 +85,6 @@ pub async fn run(config: Config, server: Server, once: bool, json: bool) -> Resu
     }
     let asked = signals::listen().map_err(|error| Failure::internal(format!("no signals: {error}")))?;
     let state = State::open(&config.state)?;
-    let locks = Locks::take(config.locks.as_deref(), &config.gpus, &format!("agent {:?}", config.name))?;
     let gpus = Gpus::open(&config.gpus)
         .map_err(|error| Failure::usage(error.to_string()).hint("see `gpus` in runner.toml"))?;
     // A run's orphans fall to this process when its supervisor is gone.
@@ -93,6 +92,9 @@ pub async fn run(config: Config, server: Server, once: bool, json: bool) -> Resu
     let agent = Agent {
         outbox: Outbox::open(&state.outbox())?.telling(|wait| {
             say(None, &format!("reports wait to be sent: {}", wait.why));
+    // However each agent names a GPU, it is the same lock.
+    let names = clean::names(&config.gpus, gpus.as_ref());
+    let locks = Locks::take(config.locks.as_deref(), &names, &format!("agent {:?}", config.name))?;
         }),
         id: state.id()?,
         config,

@@ -239,6 +239,27 @@ fn a_report_that_cannot_be_sent_is_sent_by_the_next_agent() {
 }
 
 #[test]
+fn a_gpu_has_one_lock_however_it_is_named() {
+    let server = Server::start();
+    let bench = Bench::new(&server, "");
+    let library = bench.at("nvml.so");
+    let stub = concat!(env!("CARGO_MANIFEST_DIR"), "/src/telemetry/gpu/stub.c");
+    let made = std::process::Command::new("cc").args(["-shared", "-fPIC", "-DALL", stub, "-o"]).arg(&library).status();
+    assert!(made.unwrap().success());
+    let with = |command: &mut std::process::Command| {
+        command.env("PLIMSOLL_NVML", &library);
+    };
+    bench.configure_further("gpus = [\"0\"]");
+    let _agent = bench.agent_with(&[], with);
+    server.wait_for_claims(1);
+    bench.configure(&server, "");
+    bench.configure_further("gpus = [\"GPU-aaaa-1\"]");
+    let (code, said) = bench.agent_with(&[], with).wait();
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.to_string().contains("GPU GPU-aaaa-1 is held by agent"), "{said}");
+}
+
+#[test]
 fn two_agents_of_a_host_do_not_measure_at_once() {
     let server = Server::start();
     let bench = Bench::new(&server, "");

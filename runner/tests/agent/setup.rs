@@ -124,8 +124,14 @@ impl Bench {
     }
 
     pub(crate) fn agent(&self, arguments: &[&str]) -> Agent {
+        self.agent_with(arguments, |_| {})
+    }
+
+    /// An agent whose command is changed before it is started.
+    pub(crate) fn agent_with(&self, arguments: &[&str], change: impl FnOnce(&mut Command)) -> Agent {
         let log = fs::File::create(self.at("stderr")).unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command
             .args(["agent", "--json", "--config"])
             .arg(self.at("runner.toml"))
             .args(arguments)
@@ -133,10 +139,15 @@ impl Bench {
             .env("PLIMSOLL_TOKEN", "from-the-environment")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        Agent(child)
+            .stderr(log);
+        change(&mut command);
+        Agent(command.spawn().unwrap())
+    }
+
+    /// A line before all sections of the configuration.
+    pub(crate) fn configure_further(&self, line: &str) {
+        let text = fs::read_to_string(self.at("runner.toml")).unwrap();
+        fs::write(self.at("runner.toml"), format!("{line}\n{text}")).unwrap();
     }
 
     /// What the agent said.
