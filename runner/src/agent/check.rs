@@ -42,7 +42,7 @@ pub async fn check(config: &Config) -> Vec<Looked> {
     let Ok(state) = state else { return all };
     let around = shell::plain(state.folder(), state.own_log(), least(&environment));
     let git = around.run("git", &["--version".into()], Duration::from_secs(10)).await;
-    all.push(looked("git", git.map(drop).map_err(|ill| format!("it {ill}"))));
+    all.push(looked("git", git.map_err(|ill| format!("it {ill}"))));
     for recipe in &config.projects {
         all.push(looked(&format!("project {}", recipe.project), project(recipe, &state, &around).await));
     }

@@ -2,7 +2,7 @@
 
 mod measure;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,11 +12,13 @@ use plimsoll_domain::report::{Report, Status};
 
 use super::Agent;
 use super::clean::Before;
-use super::config::{Place, Recipe};
+use super::config::Recipe;
 use super::facts::Facts;
+use super::folder;
 use super::log::say;
 use super::pulse::{self, Feed};
 use super::record;
+use super::releases;
 use super::shell::Surroundings;
 use super::state::{self, Running};
 use super::stopper::{Stop, Stopper};
@@ -32,6 +34,8 @@ pub(super) struct Job<'a> {
     pub(super) assignment: Assignment,
     pub(super) stopper: Arc<Stopper>,
     feed: Feed,
+    /// How often this agent gave the job back so far.
+    given_back: u32,
 }
 
 /// Why there is no report.
@@ -50,15 +54,17 @@ enum NoReport {
 pub(super) struct Outcome {
     /// The host is not as it was.
     pub(super) dirt: Option<Before>,
-    /// The agent should wait before it takes another job.
-    pub(super) is_ours: bool,
+    /// It could not even be begun: the agent should wait before it takes another job.
+    pub(super) is_nothing: bool,
+    /// Something here was in its way, and it is in the queue again.
+    pub(super) gave_back: bool,
     /// In a few words.
     pub(super) how: String,
 }
 
 impl<'a> Job<'a> {
-    pub(super) fn new(agent: &'a Agent, recipe: &'a Recipe, assignment: Assignment) -> Self {
-        Self { agent, recipe, assignment, stopper: Arc::new(Stopper::new()), feed: Feed::new() }
+    pub(super) fn new(agent: &'a Agent, recipe: &'a Recipe, assignment: Assignment, given_back: u32) -> Self {
+        Self { agent, recipe, assignment, stopper: Arc::new(Stopper::new()), feed: Feed::new(), given_back }
     }
 
     pub(super) async fn run(&self) -> Outcome {
@@ -189,21 +195,25 @@ impl<'a> Job<'a> {
             _ => "its report waits to be sent",
         };
         say(Some(run), how);
-        Outcome { dirt: None, is_ours: false, how: how.to_owned() }
+        Outcome { dirt: None, is_nothing: false, gave_back: false, how: how.to_owned() }
     }
 
     async fn without_report(&self, why: NoReport, dirt: Option<&str>) -> Outcome {
         let run = self.assignment.run_id;
-        let (how, mut reason, is_ours) = match (why, self.stopper.why()) {
+        let given_up = self.given_back + 1 >= releases::MOST;
+        let (how, mut reason, gave_back) = match (why, self.stopper.why()) {
             (NoReport::Stopped, Some(Stop::Cancelled(reason))) => (Ending::Cancelled, reason.clone(), false),
             (NoReport::Stopped, Some(Stop::Release(reason))) => (Ending::Released, reason.clone(), false),
             (NoReport::Stopped, Some(Stop::TooLong(reason))) => (Ending::Failed, reason.clone(), false),
             (_, Some(Stop::LeaseLost(reason))) => {
                 let how = format!("given up: {reason}");
                 say(Some(run), &how);
-                return Outcome { dirt: None, is_ours: false, how };
+                return Outcome { dirt: None, is_nothing: false, gave_back: false, how };
             }
             (NoReport::Fault(reason), _) => (Ending::Failed, reason, false),
+            (NoReport::Ours(reason), _) if given_up => {
+                (Ending::Failed, format!("{reason} (given up after {} tries on this runner)", releases::MOST), false)
+            }
             (NoReport::Ours(reason), _) => (Ending::Released, reason, true),
             (NoReport::Stopped, None) => (Ending::Released, "the run stopped".to_owned(), true),
         };
@@ -213,14 +223,26 @@ impl<'a> Job<'a> {
             say(Some(run), &format!("what was measured until then: {}", partial.display()));
         }
         if how == Ending::Failed {
+            say(Some(run), &format!("the end of {}:", self.log().display()));
             record::tail(&self.log()).iter().for_each(|line| say(Some(run), &format!("  | {line}")));
         }
         if let Some(dirt) = dirt {
             reason = format!("{reason} (afterwards: {dirt})");
         }
-        let reason: String = reason.chars().filter(|c| !c.is_control()).take(LONGEST_REASON).collect();
+        let reason: String =
+            self.without_places(reason).chars().filter(|c| !c.is_control()).take(LONGEST_REASON).collect();
         self.say_ended(Ended { lease: self.assignment.lease, how, reason: reason.clone() }).await;
-        Outcome { dirt: None, is_ours, how: reason }
+        Outcome { dirt: None, is_nothing: false, gave_back, how: reason }
+    }
+
+    /// Where things lie on this host is not for the server's pages.
+    fn without_places(&self, mut text: String) -> String {
+        for folder in [self.checkout().as_path(), self.agent.state.folder()] {
+            if folder.parent().is_some_and(|parent| parent != Path::new("")) {
+                text = text.replace(&folder.display().to_string(), "…");
+            }
+        }
+        text
     }
 
     /// For a while: when it does not get through, the lease ends by itself.
@@ -245,12 +267,8 @@ impl<'a> Job<'a> {
         self.agent.state.log(self.assignment.run_id)
     }
 
-    /// Where the checkout is, or the folder that stands for one.
     fn checkout(&self) -> PathBuf {
-        match &self.recipe.place {
-            Place::Repository(_) => self.agent.state.checkout(self.assignment.run_id),
-            Place::Directory(folder) => folder.clone(),
-        }
+        folder::checkout(&self.agent.state, self.recipe, self.assignment.run_id)
     }
 
     fn plan(&self) -> &str {
@@ -270,12 +288,7 @@ impl<'a> Job<'a> {
         let checkout = self.checkout();
         let facts = Facts { checkout: Some(&checkout), ..facts };
         let environment = facts.environment(&self.agent.config, self.recipe, &super::environment);
-        let folder = match &self.recipe.working_directory {
-            Some(below) => checkout.join(below),
-            None => checkout.clone(),
-        };
-        // Before the checkout there is no such folder, and after a failed one neither.
-        let folder = if folder.is_dir() { folder } else { self.agent.state.folder().to_owned() };
+        let folder = folder::of_commands(&self.agent.state, self.recipe, self.assignment.run_id);
         Surroundings { folder, environment, log: self.log() }
     }
 }

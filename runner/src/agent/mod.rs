@@ -10,6 +10,9 @@ mod checkout;
 mod clean;
 pub mod config;
 mod facts;
+mod folder;
+mod git;
+mod history;
 mod job;
 mod lock;
 mod log;
@@ -18,6 +21,7 @@ mod pulse;
 mod ready;
 mod record;
 mod recover;
+mod releases;
 mod shell;
 mod signals;
 mod state;
@@ -43,6 +47,7 @@ use config::{Config, Recipe};
 use job::{Job, Outcome};
 use lock::Locks;
 use log::say;
+use releases::Releases;
 use signals::Asked;
 use state::State;
 use stopper::{Stop, turned};
@@ -118,10 +123,11 @@ impl Agent {
         let mut done = Done { jobs: 0, last: None };
         let mut pauses = Pauses::forever();
         let mut ours = Pauses::forever();
+        let mut releases = Releases::default();
         let mut told = String::new();
         while !*asked.drain.borrow() {
             self.send_reports(asked.drain.clone()).await;
-            let projects = match self.able() {
+            let projects = match self.able(&releases) {
                 Ok(projects) => projects,
                 Err(why) => {
                     tell_once(&mut told, &why);
@@ -153,14 +159,20 @@ impl Agent {
                 self.pause(SHORTEST.saturating_sub(begun.elapsed()), &mut asked.drain).await;
                 continue;
             };
-            let outcome = self.take(assignment, &asked).await;
+            let (project, run) = (assignment.project.clone(), assignment.run_id);
+            let outcome = self.take(assignment, releases.of(&project, run), &asked).await;
             done.jobs += 1;
             done.last = Some(outcome.how);
             self.wait_until_clean(outcome.dirt, &mut asked.drain).await;
             if once {
                 break;
             }
-            if outcome.is_ours {
+            if outcome.gave_back {
+                releases.add(&project, run);
+            } else {
+                releases.forget(&project);
+            }
+            if outcome.is_nothing {
                 let pause = ours.next(None).unwrap_or(LOOK);
                 self.pause(pause.max(Duration::from_secs(5)), &mut asked.drain).await;
             } else {
@@ -172,7 +184,7 @@ impl Agent {
     }
 
     /// Carries out a job, or says why not.
-    async fn take(&self, assignment: Assignment, asked: &Asked) -> Outcome {
+    async fn take(&self, assignment: Assignment, given_back: u32, asked: &Asked) -> Outcome {
         let run = assignment.run_id;
         let recipe = self.config.projects.iter().find(|recipe| recipe.project == assignment.project);
         let refused = match (api::check(&assignment), recipe) {
@@ -180,7 +192,7 @@ impl Agent {
             (Ok(()), None) => format!("this runner has no [project.{}] in its runner.toml", assignment.project),
             (Ok(()), Some(recipe)) => {
                 say(Some(run), &format!("{}, attempt {}", assignment.project, assignment.attempt));
-                return self.carry_out(Job::new(self, recipe, assignment), asked).await;
+                return self.carry_out(Job::new(self, recipe, assignment, given_back), asked).await;
             }
         };
         say(Some(run), &refused);
@@ -189,7 +201,7 @@ impl Agent {
         if let Err(error) = self.server.end(run, &ended).await {
             say(Some(run), &format!("the server did not hear of it: {}", error.why()));
         }
-        Outcome { dirt: None, is_ours: true, how: refused }
+        Outcome { dirt: None, is_nothing: true, gave_back: false, how: refused }
     }
 
     async fn carry_out(&self, job: Job<'_>, asked: &Asked) -> Outcome {
@@ -209,13 +221,17 @@ impl Agent {
     }
 
     /// The projects whose jobs can be carried out now.
-    fn able(&self) -> Result<Vec<ProjectSlug>, String> {
+    fn able(&self, releases: &Releases) -> Result<Vec<ProjectSlug>, String> {
         spool::space(self.state.folder()).map_err(|failure| format!("no job is taken: {}", failure.message))?;
         let free = |recipe: &&Recipe| ports::taken(&recipe.ports).is_empty();
+        let rested = |recipe: &&Recipe| !releases.rests(&recipe.project);
         let able: Vec<ProjectSlug> =
-            self.config.projects.iter().filter(free).map(|recipe| recipe.project.clone()).collect();
+            self.config.projects.iter().filter(rested).filter(free).map(|recipe| recipe.project.clone()).collect();
         if able.is_empty() {
             let taken: Vec<u16> = self.config.projects.iter().flat_map(|recipe| ports::taken(&recipe.ports)).collect();
+            if taken.is_empty() {
+                return Err("no job is taken for a while: the last one went back to the queue".to_owned());
+            }
             return Err(format!("no job is taken: {} taken by another program", ports::named(&taken)));
         }
         Ok(able)

@@ -1,14 +1,16 @@
-//! Commands that the agent runs itself: bounded in time, their output in the run's log, their whole group ended when
-//! they take too long.
+//! Commands that the agent runs itself: bounded in time, their output in the run's log. Their whole group is ended when
+//! they take too long or nobody waits any more, and asked to first: a git that is killed leaves its locks behind.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt as _;
-use tokio::process::Command;
+use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
 
 use super::record::Record;
 
@@ -42,11 +44,26 @@ impl std::fmt::Debug for Surroundings {
 impl Surroundings {
     /// A line of `runner.toml`, by the shell.
     pub(super) async fn line(&self, line: &str, timeout: Duration) -> Result<(), Ill> {
-        self.run("/bin/sh", &["-c".into(), line.into()], timeout).await.map(drop)
+        self.run("/bin/sh", &["-c".into(), line.into()], timeout).await
     }
 
-    /// A program with arguments of its own; returns the beginning of what it wrote on stdout.
-    pub(super) async fn run(&self, program: &str, arguments: &[OsString], timeout: Duration) -> Result<String, Ill> {
+    /// A program with arguments of its own.
+    pub(super) async fn run(&self, program: &str, arguments: &[OsString], timeout: Duration) -> Result<(), Ill> {
+        self.carry_out(program, arguments, timeout, true).await.map(drop)
+    }
+
+    /// Returns the beginning of what it wrote on stdout, which the log has no use for.
+    pub(super) async fn ask(&self, program: &str, arguments: &[OsString], timeout: Duration) -> Result<String, Ill> {
+        self.carry_out(program, arguments, timeout, false).await
+    }
+
+    async fn carry_out(
+        &self,
+        program: &str,
+        arguments: &[OsString],
+        timeout: Duration,
+        is_logged: bool,
+    ) -> Result<String, Ill> {
         let mut record = Record::open(&self.log).map_err(|error| Ill::NotStarted(error.to_string()))?;
         let mut child = Command::new(program)
             .args(arguments)
@@ -60,8 +77,9 @@ impl Surroundings {
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| Ill::NotStarted(format!("{program}: {error}")))?;
-        let group = Group(child.id());
         let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
+        let mut group = Group::of(child);
+        let leader = group.leader;
         let mut kept = Vec::new();
         let reading = async {
             let (mut left, mut right) = ([0; 4096], [0; 4096]);
@@ -71,7 +89,9 @@ impl Surroundings {
                         0 => out = None,
                         length => {
                             kept.extend_from_slice(&left[..length.min(MOST.saturating_sub(kept.len()))]);
-                            record.write(&left[..length]);
+                            if is_logged {
+                                record.write(&left[..length]);
+                            }
                         }
                     },
                     read = some(&mut err, &mut right) => match read {
@@ -84,18 +104,25 @@ impl Surroundings {
         let waiting = async {
             tokio::pin!(reading);
             tokio::select! {
-                () = &mut reading => child.wait().await,
-                status = child.wait() => {
+                () = &mut reading => group.wait().await,
+                status = group.wait() => {
                     // What it left behind may hold its output open for ever.
                     let _ = tokio::time::timeout(Duration::from_millis(500), reading).await;
                     status
                 }
             }
         };
-        let ended = tokio::time::timeout(timeout, waiting).await;
-        if ended.is_ok() {
-            group.leave();
-        }
+        let ended = {
+            tokio::pin!(waiting);
+            let ended = tokio::time::timeout(timeout, &mut waiting).await;
+            if ended.is_err() {
+                signal(leader, Signal::TERM);
+                let _ = tokio::time::timeout(GRACE, waiting).await;
+                signal(leader, Signal::KILL);
+            }
+            ended
+        };
+        group.leave();
         match ended {
             Err(_) => Err(Ill::TooLong(timeout)),
             Ok(Err(error)) => Err(Ill::NotStarted(error.to_string())),
@@ -105,6 +132,8 @@ impl Surroundings {
     }
 }
 
+/// Between asking a command to end and ending it.
+const GRACE: Duration = Duration::from_secs(5);
 /// Of the output that is returned.
 const MOST: usize = 64 << 10;
 
@@ -120,26 +149,99 @@ fn ending(status: ExitStatus) -> String {
     super::supervisor::how(status.code(), status.signal())
 }
 
-/// Ends the group when it goes out of scope: by a timeout, or because nobody waits any more.
-struct Group(Option<u32>);
+/// Ends the group when it goes out of scope because nobody waits any more.
+struct Group {
+    leader: Option<Pid>,
+    child: Option<Child>,
+}
 
 impl Group {
+    fn of(child: Child) -> Self {
+        Self { leader: child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?)), child: Some(child) }
+    }
+
+    async fn wait(&mut self) -> io::Result<ExitStatus> {
+        match &mut self.child {
+            Some(child) => child.wait().await,
+            None => Err(io::Error::other("nobody waits for it any more")),
+        }
+    }
+
     /// What a command leaves behind on purpose goes on until the end of the run.
     fn leave(mut self) {
-        self.0 = None;
+        self.child = None;
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        let pid = self.0.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
-        if let Some(pid) = pid {
-            let _ = kill_process_group(pid, Signal::KILL);
-        }
+        let Some(mut child) = self.child.take() else { return };
+        let leader = self.leader;
+        let Ok(runtime) = Handle::try_current() else { return signal(leader, Signal::KILL) };
+        signal(leader, Signal::TERM);
+        runtime.spawn(async move {
+            let _ = tokio::time::timeout(GRACE, child.wait()).await;
+            signal(leader, Signal::KILL);
+        });
+    }
+}
+
+fn signal(leader: Option<Pid>, signal: Signal) {
+    if let Some(leader) = leader {
+        let _ = kill_process_group(leader, signal);
     }
 }
 
 /// A folder and a log for what belongs to no run.
 pub(super) fn plain(folder: &Path, log: PathBuf, environment: Vec<(String, String)>) -> Surroundings {
     Surroundings { folder: folder.to_owned(), environment, log }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Holds a lock that it takes away when it is asked to end.
+    const HOLDER: &str = "trap 'rm lock; exit 1' TERM; : > lock; while :; do sleep 0.02; done";
+
+    async fn until(is_so: impl Fn() -> bool) {
+        let waiting = async {
+            while !is_so() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), waiting).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_takes_too_long_or_is_dropped_may_tidy_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = folder.path().join("lock");
+        let around = plain(folder.path(), folder.path().join("log"), vec![("PATH".into(), "/usr/bin:/bin".into())]);
+        let ill = around.line(HOLDER, Duration::from_millis(700)).await.unwrap_err();
+        assert_eq!(ill, Ill::TooLong(Duration::from_millis(700)));
+        assert!(!lock.exists());
+
+        let dropped = {
+            let (around, lock) = (around.clone(), lock.clone());
+            async move {
+                tokio::select! {
+                    ended = around.line(HOLDER, Duration::from_secs(60)) => panic!("{ended:?}"),
+                    () = until(|| lock.exists()) => {}
+                }
+            }
+        };
+        dropped.await;
+        until(|| !lock.exists()).await;
+    }
+
+    #[tokio::test]
+    async fn what_will_not_end_is_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let around = plain(folder.path(), folder.path().join("log"), vec![("PATH".into(), "/usr/bin:/bin".into())]);
+        let line = "trap '' TERM; echo $$ > pid; while :; do sleep 0.1; done";
+        around.line(line, Duration::from_millis(300)).await.unwrap_err();
+        let pid = std::fs::read_to_string(folder.path().join("pid")).unwrap();
+        until(|| !Path::new("/proc").join(pid.trim()).exists()).await;
+    }
 }

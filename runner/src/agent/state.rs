@@ -66,6 +66,14 @@ impl State {
         self.0.join("checkouts").join(format!("{run}-plan"))
     }
 
+    /// A folder with nothing in it.
+    pub(super) fn empty(&self) -> PathBuf {
+        let folder = self.0.join("empty");
+        let _ = fs::remove_dir_all(&folder);
+        let _ = DirBuilder::new().mode(0o700).create(&folder);
+        folder
+    }
+
     pub(super) fn checkouts(&self) -> PathBuf {
         self.0.join("checkouts")
     }

@@ -3,8 +3,10 @@
 
 mod hostile;
 mod life;
+mod places;
 mod processes;
 mod refusals;
+mod repository;
 mod server;
 mod setup;
 

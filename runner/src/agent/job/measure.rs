@@ -11,6 +11,7 @@ use plimsoll_domain::revision::Revision;
 use super::super::checkout::{NoCheckout, Repository};
 use super::super::config::Place;
 use super::super::facts::{self, Facts, least};
+use super::super::git::Git;
 use super::super::log::say;
 use super::super::pulse::Listener;
 use super::super::shell::Surroundings;
@@ -18,10 +19,9 @@ use super::super::stopper::Stop;
 use super::super::supervise::Start;
 use super::super::supervisor::Supervisor;
 use super::super::tree::RUN_ID;
-use super::super::{environment, ports, ready};
+use super::super::{environment, history, ports, ready};
 use super::{Job, NoReport};
 use crate::exit::Failure;
-use crate::git::{self, Named};
 use crate::phases::{self, Cause, RunError};
 use crate::pin::{self, Asked};
 use crate::plan::confined::Confined;
@@ -36,6 +36,7 @@ impl Job<'_> {
         self.feed.stage(Stage::Checkout);
         let commit = self.or_stop(self.check_out()).await?;
         let loaded = self.load_plan()?;
+        let revision = self.or_stop(async { Ok(self.revision(commit.as_ref()).await) }).await?;
         let facts = self.facts(commit.as_ref().map(ToString::to_string));
         self.confine_working_directory()?;
         let around = self.around(facts.clone());
@@ -47,7 +48,7 @@ impl Job<'_> {
         }
         say(Some(run), &format!("starting {} {}", self.recipe.project, self.revision_text(commit.as_ref())));
         self.or_stop(self.start(supervisor, &around)).await?;
-        let spec = self.or_stop(self.spec(loaded, commit)).await?;
+        let spec = self.or_stop(self.spec(loaded, revision)).await?;
         self.run_phases(spec).await
     }
 
@@ -62,6 +63,12 @@ impl Job<'_> {
 
     pub(super) fn repository(&self) -> Option<Repository<'_>> {
         let Place::Repository(address) = &self.recipe.place else { return None };
+        let folder = self.agent.state.repository(&self.recipe.project);
+        Some(Repository { address, folder, around: self.around_git() })
+    }
+
+    /// Little of the agent's own environment, and not its token.
+    fn around_git(&self) -> Surroundings {
         let mut seen = least(&environment);
         for name in &self.recipe.inherit {
             if let Some(value) = environment(name) {
@@ -70,9 +77,7 @@ impl Job<'_> {
         }
         // So that it, too, ends with the run.
         seen.push((RUN_ID.to_owned(), self.assignment.run_id.to_string()));
-        let state = &self.agent.state;
-        let around = Surroundings { folder: state.folder().to_owned(), environment: seen, log: self.log() };
-        Some(Repository { address, folder: state.repository(&self.recipe.project), around })
+        Surroundings { folder: self.agent.state.folder().to_owned(), environment: seen, log: self.log() }
     }
 
     /// The commit that is checked out; `None` without a repository and a commit in the job.
@@ -83,8 +88,9 @@ impl Job<'_> {
         let (run, state) = (self.assignment.run_id, &self.agent.state);
         self.checked_out(&repository, &commit, &state.checkout(run)).await?;
         if let Some(named) = &self.assignment.plan_commit {
+            let plan_commit = repository.commit(named).await;
             let plan_commit =
-                repository.commit(named).await.map_err(|why| NoReport::Fault(format!("the plan's commit: {why}")))?;
+                plan_commit.map_err(|why| self.no_checkout("the plan's commit could not be fetched", why))?;
             if plan_commit != commit {
                 self.checked_out(&repository, &plan_commit, &state.plan_checkout(run)).await?;
             }
@@ -92,22 +98,39 @@ impl Job<'_> {
         Ok(Some(commit))
     }
 
-    /// A network that fails is tried a few times.
+    /// A network that fails is tried a few times. Where it answers and git fails all the same, the repository here is
+    /// begun anew: a git that was killed has left a lock in it, say.
     async fn fetched(&self, repository: &Repository<'_>) -> Result<CommitSha, NoReport> {
+        const FETCHED: &str = "the revision could not be fetched";
         const PAUSES: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(10)];
         let mut pauses = PAUSES.iter();
         loop {
             match (repository.fetch(&self.assignment.revision).await, pauses.next()) {
                 (Ok(commit), _) => return Ok(commit),
                 (Err(NoCheckout::Git(_)), Some(pause)) => tokio::time::sleep(*pause).await,
-                (Err(why), _) => return Err(self.at_log(&format!("the revision could not be fetched: {why}"))),
+                (Err(NoCheckout::Git(why)), None) if repository.answers().await.is_ok() => {
+                    say(Some(self.assignment.run_id), &format!("{why}: the repository is fetched anew"));
+                    repository.remove().await;
+                    break;
+                }
+                (Err(why), _) => return Err(self.no_checkout(FETCHED, why)),
             }
         }
+        repository.fetch(&self.assignment.revision).await.map_err(|why| self.no_checkout(FETCHED, why))
     }
 
     async fn checked_out(&self, repository: &Repository<'_>, commit: &CommitSha, to: &Path) -> Result<(), NoReport> {
         let done = repository.check_out(commit, to).await;
-        done.map_err(|why| self.at_log(&format!("the revision could not be checked out: {why}")))
+        done.map_err(|why| self.no_checkout("the revision could not be checked out", why))
+    }
+
+    /// A network or a disk is not the revision's fault.
+    fn no_checkout(&self, what: &str, why: NoCheckout) -> NoReport {
+        let text = with_log(&format!("{what}: {why}"));
+        match why {
+            NoCheckout::Git(_) => NoReport::Ours(text),
+            NoCheckout::NoSuchRevision(_) => NoReport::Fault(text),
+        }
     }
 
     /// Where the plan lies: beside the service, or in the commit that is named for it.
@@ -147,7 +170,7 @@ impl Job<'_> {
         let pulled = around.run(&image.engine, &["pull".into(), "--".into(), named.into()], PULL).await;
         pulled
             .map(drop)
-            .map_err(|ill| self.at_log(&format!("the image could not be pulled: `{} pull` {ill}", image.engine)))
+            .map_err(|ill| Self::at_log(&format!("the image could not be pulled: `{} pull` {ill}", image.engine)))
     }
 
     async fn start(&self, supervisor: &mut Supervisor, around: &Surroundings) -> Result<(), NoReport> {
@@ -161,10 +184,10 @@ impl Job<'_> {
         let service = service.map_err(|error| NoReport::Ours(format!("`start` could not be started: {error}")))?;
         self.write_running(supervisor, Some(service)).map_err(NoReport::Ours)?;
         let ready = ready::wait(&self.recipe.ready, &self.recipe.ports, around, supervisor).await;
-        ready.map_err(|why| self.at_log(&why))
+        ready.map_err(|why| Self::at_log(&why))
     }
 
-    async fn spec(&self, loaded: Loaded, commit: Option<CommitSha>) -> Result<RunSpec, NoReport> {
+    async fn spec(&self, loaded: Loaded, revision: Revision) -> Result<RunSpec, NoReport> {
         let (testbed, unknown) = host::testbed(&loaded.requests.url, &loaded.testbed, &self.agent.config.gpus);
         let asked = Asked {
             flag: None,
@@ -192,7 +215,7 @@ impl Job<'_> {
         Ok(RunSpec {
             run_id: self.assignment.run_id,
             project: self.assignment.project.clone(),
-            revision: self.revision(commit),
+            revision,
             testbed,
             plan: loaded.plan,
             requests: loaded.requests,
@@ -200,20 +223,24 @@ impl Job<'_> {
         })
     }
 
-    /// The job's names, and what the checkout tells of their history.
-    fn revision(&self, commit: Option<CommitSha>) -> Revision {
+    /// The job's names, and what git tells of their history. A checkout is what its commit says; a folder that stands
+    /// for one may have been changed.
+    async fn revision(&self, commit: Option<&CommitSha>) -> Revision {
         let wanted = &self.assignment.revision;
-        let named = Named {
-            commit,
-            tag: wanted.tag.clone(),
-            branch: wanted.branch.clone(),
-            pull_request: wanted.pull_request,
-            ..Named::default()
+        let around = self.around_git();
+        let told = match (self.repository(), commit) {
+            (Some(repository), Some(commit)) => history::of_commit(&repository.git(), commit.as_str()).await,
+            _ => history::of_folder(Git::folder(&around, &self.checkout()), commit).await,
         };
-        let told = git::revision(&self.checkout(), &named, &|_| None);
-        // What the service wrote into the checkout is no change of the revision.
-        let dirty = told.dirty && matches!(self.recipe.place, Place::Directory(_));
-        Revision { merge_base: wanted.merge_base.clone().or(told.merge_base.clone()), dirty, ..told }
+        let told = told.unwrap_or_default();
+        Revision {
+            commit: told.commit.or(commit.cloned()),
+            tag: wanted.tag.clone().or(told.tag),
+            branch: wanted.branch.clone().or(told.branch),
+            pull_request: wanted.pull_request,
+            merge_base: wanted.merge_base.clone().or(told.merge_base),
+            ..told
+        }
     }
 
     async fn run_phases(&self, spec: RunSpec) -> Result<Report, NoReport> {
@@ -243,14 +270,14 @@ impl Job<'_> {
         say(Some(run), &error.message);
         let advice = error.advice.as_deref().unwrap_or_default();
         match error.cause {
-            Cause::Service => self.at_log(&format!("the service does not answer as the plan expects. {advice}")),
+            Cause::Service => Self::at_log(&format!("the service does not answer as the plan expects. {advice}")),
             Cause::Plan => NoReport::Fault(format!("the plan cannot be carried out: {}", error.message)),
             Cause::Ours => NoReport::Ours(error.message.clone()),
         }
     }
 
-    fn at_log(&self, why: &str) -> NoReport {
-        NoReport::Fault(format!("{} (see {} on the runner)", why.trim_end(), self.log().display()))
+    fn at_log(why: &str) -> NoReport {
+        NoReport::Fault(with_log(why))
     }
 
     fn revision_text(&self, commit: Option<&CommitSha>) -> String {
@@ -258,6 +285,11 @@ impl Job<'_> {
         let names = [wanted.tag.clone(), wanted.branch.clone(), commit.map(|sha| sha.short().to_owned())];
         names.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
+}
+
+/// Which file that is, the agent says in its own log.
+fn with_log(why: &str) -> String {
+    format!("{} (the run's log on the runner tells more)", why.trim_end())
 }
 
 /// A failure in one line, with what to do.
