@@ -92,14 +92,14 @@ pub async fn run(config: Config, server: Server, once: bool, json: bool) -> Resu
     let state = State::open(&config.state)?;
     let gpus = Gpus::open(&config.gpus)
         .map_err(|error| Failure::usage(error.to_string()).hint("see `gpus` in runner.toml"))?;
+    // However each agent names a GPU, it is the same lock.
+    let names = clean::names(&config.gpus, gpus.as_ref());
+    let locks = Locks::take(config.locks.as_deref(), &names, &format!("agent {:?}", config.name))?;
     // A run's orphans fall to this process when its supervisor is gone.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     let agent = Agent {
         outbox: Outbox::open(&state.outbox())?.telling(|wait| {
             say(None, &format!("reports wait to be sent: {}", wait.why));
-    // However each agent names a GPU, it is the same lock.
-    let names = clean::names(&config.gpus, gpus.as_ref());
-    let locks = Locks::take(config.locks.as_deref(), &names, &format!("agent {:?}", config.name))?;
         }),
         id: state.id()?,
         config,
@@ -108,7 +108,7 @@ pub async fn run(config: Config, server: Server, once: bool, json: bool) -> Resu
         gpus,
         _locks: locks,
     };
-    agent.recover().await;
+    agent.recover(&mut asked.drain.clone()).await;
     say(None, &format!("agent {:?} works for {}", agent.config.name, agent.server.address()));
     Ok(agent.work(asked, once).await)
 }
@@ -265,6 +265,7 @@ impl Agent {
 
     /// Another job would be measured beside what this one left.
     async fn wait_until_clean(&self, dirt: Option<clean::Before>, drain: &mut watch::Receiver<bool>) {
+        self.end_leftovers(drain).await;
         let Some(before) = dirt else { return };
         let mut told = String::new();
         while let Err(why) = before.compare(self.gpus.as_ref()) {

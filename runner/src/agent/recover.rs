@@ -1,27 +1,42 @@
 //! What an agent finds that another one left, which was killed.
 
 use plimsoll_domain::job::Wanted;
+use tokio::sync::watch;
 
 use super::facts::Facts;
 use super::log::say;
 use super::shell::Surroundings;
 use super::state::{Running, boot, remove_folder};
 use super::tree::{Members, Process};
-use super::{Agent, environment};
+use super::{Agent, LOOK, environment, folder, tell_once};
 
 impl Agent {
     /// Ends what is left of the last run and takes away its folders.
-    pub(super) async fn recover(&self) {
+    pub(super) async fn recover(&self, drain: &mut watch::Receiver<bool>) {
         if let Some(running) = self.state.running() {
             say(Some(running.run), "an agent before this one did not come to its end: cleaning up after it");
-            let left = self.end_processes(&running).await;
-            if left > 0 {
-                say(Some(running.run), &format!("{left} processes would not end"));
-            }
+            self.end_processes(&running).await;
             self.clean_up(&running).await;
-            self.state.clear_running();
+            self.end_leftovers(drain).await;
         }
         self.remove_checkouts().await;
+    }
+
+    /// Ends what is left of the last run, again and again: as long as some of it lives it is not forgotten, and another
+    /// job would be measured beside it.
+    pub(super) async fn end_leftovers(&self, drain: &mut watch::Receiver<bool>) {
+        let mut told = String::new();
+        while let Some(running) = self.state.running() {
+            let left = self.end_processes(&running).await;
+            if left == 0 {
+                return self.state.clear_running();
+            }
+            tell_once(&mut told, &format!("no job is taken: {left} processes of run {} would not end", running.run));
+            if *drain.borrow() {
+                return;
+            }
+            self.pause(LOOK, drain).await;
+        }
     }
 
     async fn end_processes(&self, running: &Running) -> usize {
@@ -37,7 +52,7 @@ impl Agent {
     /// The recipe's own clean-up: containers, say, are nobody's children.
     async fn clean_up(&self, running: &Running) {
         let Some(recipe) = self.config.projects.iter().find(|recipe| recipe.project == running.project) else { return };
-        let checkout = self.state.checkout(running.run);
+        let checkout = folder::checkout(&self.state, recipe, running.run);
         let wanted = Wanted::default();
         let facts = Facts {
             run: running.run,
@@ -47,9 +62,8 @@ impl Agent {
             checkout: Some(&checkout),
             image: None,
         };
-        let folder = if checkout.is_dir() { checkout.as_path() } else { self.state.folder() };
         let around = Surroundings {
-            folder: folder.to_owned(),
+            folder: folder::of_commands(&self.state, recipe, running.run),
             environment: facts.environment(&self.config, recipe, &environment),
             log: self.state.log(running.run),
         };
@@ -58,7 +72,6 @@ impl Agent {
                 say(Some(running.run), &format!("a command of its clean-up {ill}"));
             }
         }
-        self.end_processes(running).await;
     }
 
     async fn remove_checkouts(&self) {

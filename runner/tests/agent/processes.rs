@@ -1,8 +1,11 @@
 //! Nothing of a run outlives it: daemons, hung commands, killed agents.
 
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command};
+
 use plimsoll_domain::job::Stage;
 use plimsoll_runner::spool;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::server::{Claimed, Server};
 use super::setup::{Bench, lives, wait_for};
@@ -125,6 +128,45 @@ fn a_stop_command_that_hangs_is_ended() {
     server.wait_for_report();
     assert!(!lives(&bench.read("stop")));
     assert!(bench.log().contains("`stop` did not end within 300ms"), "{}", bench.log());
+}
+
+#[test]
+fn while_something_of_the_last_run_lives_it_is_not_forgotten_and_no_job_is_taken() {
+    let server = Server::start();
+    let bench = Bench::new(&server, "");
+    let is_root = rustix::process::geteuid().is_root();
+    // A process of another user: the agent sees it and may not end it.
+    let mut other = is_root.then(|| Command::new("sleep").arg("1000").process_group(0).spawn().unwrap());
+    let pid = other.as_ref().map_or(1, Child::id);
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let started: u64 = stat[stat.rfind(')').unwrap() + 2..].split(' ').nth(19).unwrap().parse().unwrap();
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let left = json!({ "run": bench.run, "project": "test", "boot": boot.trim(), "supervisor": null,
+        "service": { "pid": pid, "started": started } });
+    std::fs::create_dir(bench.at("state")).unwrap();
+    std::fs::write(bench.at("state/running.json"), left.to_string()).unwrap();
+    let agent = bench.agent_with(&[], |command| {
+        if is_root {
+            const NOBODY: u32 = 65_534;
+            for name in ["", "state", "token"] {
+                std::os::unix::fs::chown(bench.at(name), Some(NOBODY), None).unwrap();
+            }
+            command.uid(NOBODY);
+        }
+    });
+    wait_for("the agent's word", || bench.log().contains("no job is taken: 1 processes of run").then_some(()));
+    assert!(bench.at("state/running.json").exists() && server.asked().is_empty());
+    match &mut other {
+        Some(other) => {
+            other.kill().unwrap();
+            other.wait().unwrap();
+        }
+        // Nobody ends the first process: say that it has nothing to do with the run.
+        None => std::fs::remove_file(bench.at("state/running.json")).unwrap(),
+    }
+    server.wait_for_claims(1);
+    assert!(!bench.at("state/running.json").exists());
+    drop(agent);
 }
 
 fn running(bench: &Bench) -> Value {
