@@ -7,6 +7,7 @@ pub mod config;
 pub mod doctor;
 pub mod error;
 pub mod github;
+mod hex;
 pub mod metrics;
 pub mod outgoing;
 pub mod postgres;

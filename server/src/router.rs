@@ -15,7 +15,7 @@ use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetReques
 use tower_http::timeout::TimeoutLayer;
 use tower_http::trace::TraceLayer;
 
-use crate::access::Route;
+use crate::access::{Route, request_id};
 use crate::state::AppState;
 use crate::{api, error, metrics, web};
 
@@ -30,7 +30,7 @@ pub fn table(state: &AppState) -> Vec<Route> {
 /// The whole application.
 pub fn router(state: AppState) -> Router {
     let request_id = HeaderName::from_static("x-request-id");
-    let over_tls = state.public_url().is_some_and(|url| url.starts_with("https://"));
+    let over_tls = state.over_tls();
     let api = api::routes(&state).router();
     let pages = web::framed(web::routes(&state).router());
     api.merge(pages)
@@ -52,14 +52,10 @@ pub fn router(state: AppState) -> Router {
         .layer(SetRequestIdLayer::new(request_id, MakeRequestUuid))
 }
 
-/// A client may name its request; more of the name is not logged.
-const MAX_REQUEST_ID: usize = 100;
-
 /// What each line of the log about a request carries. The guard fills in who calls and for which run. Neither headers nor
 /// the query are logged: there may be secrets in them.
 fn span(request: &Request) -> tracing::Span {
-    let id = request.headers().get("x-request-id").and_then(|id| id.to_str().ok());
-    let id = id.map(|id| id.chars().take(MAX_REQUEST_ID).collect::<String>());
+    let id = request_id(request.headers());
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let (method, empty) = (request.method().as_str(), tracing::field::Empty);
     tracing::info_span!("request", request_id = id, method, route, caller = empty, run = empty)

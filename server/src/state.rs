@@ -115,6 +115,11 @@ impl AppState {
         self.0.settings.public_url.as_deref()
     }
 
+    /// People reach this server by https.
+    pub(crate) fn over_tls(&self) -> bool {
+        self.public_url().is_some_and(|url| url.starts_with("https://"))
+    }
+
     pub(crate) fn outgoing(&self) -> &Outgoing {
         &self.0.outgoing
     }

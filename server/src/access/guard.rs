@@ -89,9 +89,7 @@ pub(crate) async fn may_still(
 /// Of whom only is known where they are.
 fn unknown(state: &AppState, extensions: &Extensions, headers: &HeaderMap) -> Caller {
     let address = address::of(extensions, headers, state.trusted_proxies());
-    let request_id = headers.get("x-request-id").and_then(|id| id.to_str().ok());
-    let request_id = request_id.map(|id| id.chars().take(MAX_REQUEST_ID).collect());
-    Caller { address, request_id, ..Caller::anonymous() }
+    Caller { address, request_id: request_id(headers), ..Caller::anonymous() }
 }
 
 /// `None` for a token that is not known.
@@ -118,6 +116,12 @@ async fn look_up(state: &AppState, headers: &HeaderMap, base: Caller) -> Result<
 
 fn strange() -> AppError {
     AppError::unauthorized("this token is not known here, has expired or was revoked")
+}
+
+/// What the request is called, by its client or by this server.
+pub(crate) fn request_id(headers: &HeaderMap) -> Option<String> {
+    let id = headers.get("x-request-id").and_then(|id| id.to_str().ok())?;
+    Some(id.chars().take(MAX_REQUEST_ID).collect())
 }
 
 async fn by_token(state: &AppState, token: InUse, base: Caller) -> Result<Caller> {

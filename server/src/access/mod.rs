@@ -14,7 +14,7 @@ mod token;
 pub use address::Cidr;
 pub use caller::{Caller, Grant, Scope, Who};
 pub use file::{TokenFileError, ensure};
-pub(crate) use guard::{caller, may_still};
+pub(crate) use guard::{caller, may_still, request_id};
 pub use guard::{on_project, on_run};
 pub(crate) use limits::Counted;
 pub use limits::{Allowance, Limits};

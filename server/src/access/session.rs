@@ -76,18 +76,14 @@ fn given(state: &AppState, headers: &HeaderMap) -> Option<String> {
 
 /// A browser takes a `__Host-` cookie only over TLS and for this very host: no page beside it can plant one.
 fn name(state: &AppState) -> &'static str {
-    if over_tls(state) { "__Host-plimsoll" } else { "plimsoll" }
-}
-
-fn over_tls(state: &AppState) -> bool {
-    state.public_url().is_some_and(|url| url.starts_with("https://"))
+    if state.over_tls() { "__Host-plimsoll" } else { "plimsoll" }
 }
 
 fn cookie(state: &AppState, value: String) -> Cookie<'static> {
     Cookie::build((name(state), value))
         .http_only(true)
         .same_site(SameSite::Lax)
-        .secure(over_tls(state))
+        .secure(state.over_tls())
         .path("/")
         .build()
 }

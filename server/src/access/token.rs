@@ -4,6 +4,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
+use crate::hex::hex;
+
 /// A shorter token could be guessed, and is refused at start.
 pub const MIN_TOKEN: usize = 16;
 
@@ -41,5 +43,5 @@ pub(super) fn new_token() -> Result<String, getrandom::Error> {
 pub fn random() -> Result<String, getrandom::Error> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&bytes))
 }

@@ -13,6 +13,7 @@ use secrecy::SecretString;
 use super::account::Account;
 use super::binaries::Binaries;
 use super::{PostgresError, USER, at, process};
+use crate::access;
 
 #[derive(Debug)]
 pub(super) struct Directory {
@@ -134,9 +135,7 @@ impl Directory {
         password: &Path,
         durable: bool,
     ) -> Result<(), PostgresError> {
-        let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes).map_err(PostgresError::Random)?;
-        let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let text = access::random().map_err(PostgresError::Random)?;
         // One of a first use that was cut short belongs to no database, and may be half.
         remove(password)?;
         let mut file =

@@ -12,6 +12,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 use sha2::Sha256;
 
+use crate::hex::hex;
 use crate::state::AppState;
 use crate::store::deliveries::{self, Due};
 use crate::store::{self, StoreError};
@@ -120,8 +121,7 @@ fn signature(secret: &SecretString, timestamp: &str, body: &[u8]) -> String {
     mac.update(timestamp.as_bytes());
     mac.update(b".");
     mac.update(body);
-    let digits: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256={digits}")
+    format!("sha256={}", hex(&mac.finalize().into_bytes()))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
 use crate::error::AppError;
+use crate::hex::hex;
 
 struct Asset {
     stem: &'static str,
@@ -67,6 +68,6 @@ impl Asset {
 }
 
 fn asset(stem: &'static str, extension: &'static str, kind: &'static str, bytes: &'static [u8]) -> Asset {
-    let hash = Sha256::digest(bytes).iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    let hash = hex(&Sha256::digest(bytes)[..6]);
     Asset { stem, extension, kind, bytes, hash }
 }

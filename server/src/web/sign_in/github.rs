@@ -140,16 +140,12 @@ fn ended(state: &AppState) -> Cookie<'static> {
 fn cookie(state: &AppState, value: String) -> Cookie<'static> {
     // Lax: the browser comes back from another site.
     let cookie = Cookie::build((name(state), value)).http_only(true).same_site(SameSite::Lax).path("/");
-    cookie.secure(over_tls(state)).build()
+    cookie.secure(state.over_tls()).build()
 }
 
 /// A browser takes a `__Host-` cookie only over TLS and for this very host.
 fn name(state: &AppState) -> &'static str {
-    if over_tls(state) { "__Host-plimsoll-github" } else { "plimsoll-github" }
-}
-
-fn over_tls(state: &AppState) -> bool {
-    state.public_url().is_some_and(|url| url.starts_with("https://"))
+    if state.over_tls() { "__Host-plimsoll-github" } else { "plimsoll-github" }
 }
 
 /// Without a public address GitHub takes the one that the app is registered with.
