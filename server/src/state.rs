@@ -102,7 +102,7 @@ impl AppState {
         Patient {
             data_dir: settings.data_dir.clone(),
             public_url: settings.public_url.clone(),
-            github: settings.github.is_some(),
+            github_api: settings.github.as_ref().map(|app| app.api_url.clone()),
             embedded: settings.embedded,
         }
     }

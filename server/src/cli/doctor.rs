@@ -20,6 +20,8 @@ pub(super) struct Args {
     /// Whether sign-in by GitHub is set up: read as the server reads it.
     #[arg(long, env = "PLIMSOLL_GITHUB_CLIENT_ID", hide = true)]
     github_client_id: Option<String>,
+    #[arg(long, env = "PLIMSOLL_GITHUB_API_URL", hide = true, default_value = "https://api.github.com")]
+    github_api_url: String,
     /// Print the checks as JSON.
     #[arg(long)]
     json: bool,
@@ -39,7 +41,7 @@ impl Args {
         let patient = Patient {
             data_dir: Some(data_dir),
             public_url: self.public_url,
-            github: self.github_client_id.is_some_and(|id| !id.is_empty()),
+            github_api: self.github_client_id.filter(|id| !id.is_empty()).map(|_| self.github_api_url),
             embedded: self.database.url().is_none(),
         };
         let checks = tokio::runtime::Runtime::new()?.block_on(async {

@@ -17,10 +17,6 @@ pub(super) fn checks(patient: &Patient) -> Vec<Check> {
         checks.push(secrets(dir));
     }
     checks.push(public_url(patient.public_url.as_deref()));
-    checks.push(match patient.github {
-        true => Check::ok("GitHub", "people may sign in by it"),
-        false => Check::ok("GitHub", "not configured: people sign in by token"),
-    });
     checks
 }
 

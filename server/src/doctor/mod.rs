@@ -1,6 +1,7 @@
 //! Looks a server over: what it stands on, and what is stuck. Each finding says what to do.
 
 mod database;
+mod github;
 mod host;
 
 use std::path::PathBuf;
@@ -14,8 +15,8 @@ use crate::store::Pool;
 pub struct Patient {
     pub data_dir: Option<PathBuf>,
     pub public_url: Option<String>,
-    /// Whether people may sign in by GitHub.
-    pub github: bool,
+    /// GitHub's API, where people may sign in by it.
+    pub github_api: Option<String>,
     /// Whether Postgres keeps its data in the data directory.
     pub embedded: bool,
 }
@@ -55,6 +56,7 @@ pub async fn examine(pool: Result<&Pool, String>, patient: &Patient) -> Vec<Chec
         Err(why) => vec![database::away(why)],
     };
     checks.extend(host::checks(patient));
+    checks.push(github::check(patient.github_api.as_deref(), github::WITHIN).await);
     checks
 }
 

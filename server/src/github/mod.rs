@@ -3,4 +3,28 @@
 
 mod oauth;
 
+use std::time::Duration;
+
+use reqwest::redirect::Policy;
+
 pub use oauth::{App, SignInError};
+
+/// The status of the answer to one request.
+pub(crate) async fn answer(api_url: &str, within: Duration) -> Result<u16, String> {
+    let client = client(within).map_err(|error| error.to_string())?;
+    let answer = client.get(api_url).send().await.map_err(|error| match error.is_timeout() {
+        true => format!("nothing came within {within:?}"),
+        false => error.without_url().to_string(),
+    })?;
+    Ok(answer.status().as_u16())
+}
+
+fn client(within: Duration) -> reqwest::Result<reqwest::Client> {
+    // Does nothing where the program has chosen one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder()
+        .redirect(Policy::none())
+        .timeout(within)
+        .user_agent(concat!("plimsoll-server/", env!("CARGO_PKG_VERSION")))
+        .build()
+}

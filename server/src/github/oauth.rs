@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use reqwest::redirect::Policy;
 use reqwest::{RequestBuilder, header};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 use url::form_urlencoded::Serializer;
+
+use super::client;
 
 /// An OAuth app that is registered with GitHub.
 #[derive(Debug, Clone)]
@@ -56,7 +57,7 @@ impl App {
 
     /// The login of whoever GitHub gave this code to.
     pub async fn login(&self, code: &str, verifier: &str, back_to: Option<&str>) -> Result<String, SignInError> {
-        let client = self.client().map_err(unreachable)?;
+        let client = client(self.within).map_err(unreachable)?;
         let request = client
             .post(format!("{}/login/oauth/access_token", self.url))
             .header(header::ACCEPT, "application/json")
@@ -83,14 +84,6 @@ impl App {
             form.append_pair("redirect_uri", back_to);
         }
         form.finish()
-    }
-
-    fn client(&self) -> reqwest::Result<reqwest::Client> {
-        reqwest::Client::builder()
-            .redirect(Policy::none())
-            .timeout(self.within)
-            .user_agent(concat!("plimsoll-server/", env!("CARGO_PKG_VERSION")))
-            .build()
     }
 }
 
