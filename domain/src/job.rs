@@ -458,8 +458,10 @@ pub struct Run {
     pub attempt: u32,
     pub max_attempts: u32,
     pub labels: BTreeMap<String, String>,
-    pub requested_by: String,
-    /// The name of the runner that has or had it.
+    /// Only for those who have a scope for the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_by: Option<String>,
+    /// The name of the runner that has or had it; only for the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner: Option<String>,
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
@@ -502,6 +504,7 @@ pub enum Live {
     State {
         state: State,
         attempt: u32,
+        /// Only for those who have a scope for the project.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         runner: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -73,17 +73,18 @@ pub(crate) async fn caller(state: &AppState, extensions: &Extensions, headers: &
     found.ok_or_else(|| state.limits().failure(address, strange()))
 }
 
-/// Whether whoever sent these headers may still do what needs the scope for a run's project.
+/// Whoever sent these headers, as they are now, if they may still do what needs the scope for a run's project.
 pub(crate) async fn may_still(
     state: &AppState,
     was: &Caller,
     headers: &HeaderMap,
     scope: Scope,
     run: RunId,
-) -> Result<()> {
+) -> Result<Caller> {
     let base = Caller { who: Who::Anonymous, grants: Vec::new(), by_cookie: false, ..was.clone() };
     let caller = look_up(state, headers, base).await?.ok_or_else(strange)?;
-    on_run(state, &caller, scope, run).await
+    on_run(state, &caller, scope, run).await?;
+    Ok(caller)
 }
 
 /// Of whom only is known where they are.

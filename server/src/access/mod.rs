@@ -10,6 +10,7 @@ mod limits;
 mod routes;
 pub mod session;
 mod token;
+mod withheld;
 
 pub use address::Cidr;
 pub use caller::{Caller, Grant, Scope, Who};
@@ -20,3 +21,4 @@ pub(crate) use limits::Counted;
 pub use limits::{Allowance, Limits};
 pub use routes::{Need, Route, Routes};
 pub use token::{MIN_TOKEN, Tokens, hash, random};
+pub use withheld::Told;

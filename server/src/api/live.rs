@@ -11,13 +11,13 @@ use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
 use futures_util::stream::unfold;
-use plimsoll_domain::ids::RunId;
+use plimsoll_domain::ids::{ProjectSlug, RunId};
 use plimsoll_domain::job::LiveEvent;
 use serde::Deserialize;
 use tokio::sync::watch;
 
 use super::read::{asked, run_id};
-use crate::access::{Caller, Scope, may_still};
+use crate::access::{Caller, Scope, Told as _, may_still};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store::live::Signal;
@@ -52,13 +52,14 @@ pub(super) async fn events(
         Some(id) => id.to_str().ok().and_then(|id| id.trim().parse().ok()).ok_or_else(no_event)?,
         None => after.unwrap_or(0),
     };
-    store::jobs::get(state.pool(), run_id).await?.ok_or_else(|| jobs::no_job(run_id))?;
+    let run = store::jobs::get(state.pool(), run_id).await?.ok_or_else(|| jobs::no_job(run_id))?;
     let follower = Follower {
         waiter: state.hub().stream(&caller)?,
         caller,
         headers,
         draining: state.draining(),
         state,
+        project: run.project,
         run_id,
         seq,
         read: VecDeque::new(),
@@ -76,6 +77,7 @@ struct Follower {
     headers: HeaderMap,
     waiter: Waiter,
     draining: watch::Receiver<bool>,
+    project: ProjectSlug,
     run_id: RunId,
     /// The last event that was sent.
     seq: u64,
@@ -99,9 +101,12 @@ impl Follower {
                 return None;
             }
             // A token may have been revoked, a session ended, or the project turned private meanwhile.
-            if let Err(error) = may_still(&self.state, &self.caller, &self.headers, Scope::Read, self.run_id).await {
-                tracing::info!(run_id = %self.run_id, why = error.problem().detail, "a stream of events is cut off");
-                return None;
+            match may_still(&self.state, &self.caller, &self.headers, Scope::Read, self.run_id).await {
+                Ok(caller) => self.caller = caller,
+                Err(error) => {
+                    tracing::info!(run_id = %self.run_id, why = error.problem().detail, "a stream of events is cut off");
+                    return None;
+                }
             }
             match self.look().await {
                 Ok(read) => self.read = read,
@@ -137,7 +142,7 @@ impl Follower {
             let run = store::jobs::get(self.state.pool(), self.run_id).await?;
             self.over = run.is_none_or(|run| run.state.is_final() && run.last_seq <= self.seq);
         }
-        Ok(read.into())
+        Ok(read.into_iter().map(|event| event.to(&self.caller, &self.project)).collect())
     }
 }
 

@@ -9,7 +9,7 @@ use plimsoll_domain::job::{self, Run, RunRequest};
 use serde::Deserialize;
 
 use super::read::{asked, run_id};
-use crate::access::{Caller, Scope, on_run};
+use crate::access::{Caller, Scope, Told as _, on_run};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store;
@@ -66,14 +66,16 @@ pub(super) async fn list(
         on_run(&state, &caller, Scope::Read, before).await?;
     }
     let filter = Filter { project: project.as_ref(), state: wanted, before, limit };
-    Ok(Json(store::jobs::list_readable(state.pool(), filter, &caller.readable()).await?))
+    let runs = store::jobs::list_readable(state.pool(), filter, &caller.readable()).await?;
+    Ok(Json(runs.into_iter().map(|run| told(run, &caller)).collect()))
 }
 
 /// How a run goes that was asked for.
 #[utoipa::path(get, path = "/api/v1/runs/{run}", params(("run" = String, Path, description = "The run's id", format = Uuid)), responses((status = 200, body = Run)))]
-pub(super) async fn get(State(state): State<AppState>, Path(run): Path<String>) -> Result<Json<Run>> {
+pub(super) async fn get(State(state): State<AppState>, caller: Caller, Path(run): Path<String>) -> Result<Json<Run>> {
     let run_id = run_id(&run)?;
-    Ok(Json(store::jobs::get(state.pool(), run_id).await?.ok_or_else(|| jobs::no_job(run_id))?))
+    let run = store::jobs::get(state.pool(), run_id).await?.ok_or_else(|| jobs::no_job(run_id))?;
+    Ok(Json(told(run, &caller)))
 }
 
 /// Cancels a run: at once while no runner has it, else as soon as its runner is heard.
@@ -102,6 +104,11 @@ pub(super) async fn runners(State(state): State<AppState>, caller: Caller) -> Re
         runners.retain(|runner| !runner.projects.is_empty());
     }
     Ok(Json(runners))
+}
+
+fn told(run: Run, caller: &Caller) -> Run {
+    let project = run.project.clone();
+    run.to(caller, &project)
 }
 
 pub(super) fn body<T>(json: Result<Json<T>, JsonRejection>) -> Result<T> {

@@ -67,7 +67,7 @@ pub async fn create(state: &AppState, caller: &Caller, request: RunRequest) -> R
     audit::write(&mut *transaction, &entry).await?;
     let run = get(&mut transaction, run_id).await?.run;
     store::commit(transaction).await?;
-    tracing::info!(project = %run.project, %run_id, by = run.requested_by, "queued");
+    tracing::info!(project = %run.project, %run_id, by = caller.name(), "queued");
     Ok((run, true))
 }
 

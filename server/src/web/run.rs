@@ -13,7 +13,7 @@ use plimsoll_domain::job::{self, Kind, Live, LiveEvent, Progress, Run};
 
 use self::say::{announced, look, say, state_word};
 use super::view::{Frame, Here, Link, Page, Phrase, ago, minute, render, sentence, snapshot_href};
-use crate::access::Scope;
+use crate::access::{Scope, Told as _};
 use crate::charts::{Chart, Datum, Moment, live};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
@@ -69,7 +69,7 @@ pub(super) async fn page(
     let (project, frame) = frame.within(&state, &project).await?;
     let missing = || AppError::not_found(format!("run {run}"));
     let run_id: RunId = run.parse().map_err(|_| missing())?;
-    let Some(job) = store::jobs::look(state.pool(), run_id).await? else {
+    let Some(mut job) = store::jobs::look(state.pool(), run_id).await? else {
         // Nobody asked for it here: it was measured and uploaded by itself.
         let row = store::snapshots::get(state.pool(), run_id).await?.filter(|row| row.project == project);
         let row = row.ok_or_else(missing)?;
@@ -81,6 +81,8 @@ pub(super) async fn page(
     let served =
         job.run.state != job::State::Queued || runners::serves(state.pool(), &project, &job.run.labels).await?;
     let events = store::pages::events(state.pool(), run_id, job.run.last_seq).await?;
+    let events: Vec<LiveEvent> = events.into_iter().map(|event| event.to(&frame.caller, &project)).collect();
+    job.run = job.run.to(&frame.caller, &project);
     let page = state.compute(move || RunPage::new(frame, job, served, &events, Timestamp::now())).await?;
     Ok(render(&page))
 }
@@ -95,8 +97,8 @@ pub(super) async fn cancel(
     let job = store::jobs::get(state.pool(), run_id).await?.filter(|job| job.project == project);
     let job = job.ok_or_else(|| AppError::not_found(format!("run {run_id}")))?;
     if !job.state.is_final() {
-        let reason = format!("cancelled by {} on its page", frame.caller.name());
-        jobs::cancel(&state, &frame.caller, run_id, &reason).await?;
+        // By whom is in the audit log: a reason is for everybody who reads the project.
+        jobs::cancel(&state, &frame.caller, run_id, "cancelled on its page").await?;
     }
     Ok(Redirect::to(&format!("/{project}/runs/{run_id}")).into_response())
 }
@@ -108,7 +110,8 @@ impl RunPage {
         let over = run.state.is_final();
         let moments = moments(events);
         let measured = run.verdict.is_some();
-        let chart = (!moments.is_empty() || (!over && run.runner.is_some())).then(|| live(&moments, &run.label));
+        let chart = (!moments.is_empty() || matches!(run.state, job::State::Leased | job::State::Running))
+            .then(|| live(&moments, &run.label));
         Self {
             page: Page::new(format!("{word}: {} {}", run.project, run.label), look(run), frame.clone(), Here::Run),
             project: run.project.clone(),
@@ -142,7 +145,8 @@ fn facts(run: &Run, now: Timestamp) -> Vec<Link> {
     if run.verdict.is_some() {
         facts.push(Link::to("Its snapshot", snapshot_href(&run.project, run.run_id)));
     }
-    facts.push(Link::none(format!("asked for by {}, {}", run.requested_by, ago(run.created_at, now))));
+    let by = run.requested_by.as_ref().map(|by| format!("by {by}, ")).unwrap_or_default();
+    facts.push(Link::none(format!("asked for {by}{}", ago(run.created_at, now))));
     if let Some(commit) = &run.revision.commit {
         facts.push(Link::none(format!("commit {}", commit.short())));
     }
@@ -199,15 +203,18 @@ fn happened(run: &Run, events: &[LiveEvent]) -> Vec<Happened> {
             Live::Progress(_) => return None,
             Live::Verdict { sentence, .. } => ("Judged".to_owned(), sentence.clone()),
             Live::State { state, attempt, runner, reason } => {
-                let runner = runner.as_deref().unwrap_or("a runner");
+                let on = runner.as_ref().map(|name| format!(" on {name}")).unwrap_or_default();
+                let by = runner.as_ref().map(|name| format!(": taken by {name}")).unwrap_or_default();
                 let why = reason.as_deref().map(sentence).unwrap_or_default();
                 let what = match state {
                     job::State::Queued if *attempt == 0 && reason.is_none() => "Asked for".to_owned(),
-                    job::State::Queued => format!("Back in the queue after attempt {attempt} of {}", run.max_attempts),
-                    job::State::Leased => format!("Attempt {attempt} of {}: taken by {runner}", run.max_attempts),
+                    job::State::Queued => {
+                        format!("Back in the queue after attempt {attempt} of {}{on}", run.max_attempts)
+                    }
+                    job::State::Leased => format!("Attempt {attempt} of {}{by}", run.max_attempts),
                     job::State::Running => "The service is measured".to_owned(),
                     job::State::Done => "The snapshot is stored".to_owned(),
-                    job::State::Failed => format!("Failed on {runner}"),
+                    job::State::Failed => format!("Failed{on}"),
                     job::State::Cancelled => "Cancelled".to_owned(),
                     job::State::Expired => "Given up".to_owned(),
                 };
@@ -224,7 +231,10 @@ fn asked(job: &Job) -> Vec<(String, Datum)> {
     let mut asked = Vec::new();
     let mut is = |name: &str, value: String| asked.push((name.to_owned(), Datum::Is(value)));
     is("Run", run.run_id.to_string());
-    is("Asked for by", format!("{}, {}", run.requested_by, minute(run.created_at)));
+    match &run.requested_by {
+        Some(by) => is("Asked for by", format!("{by}, {}", minute(run.created_at))),
+        None => is("Asked for", minute(run.created_at)),
+    }
     is(
         "Why",
         match run.kind {

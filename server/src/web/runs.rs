@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::run::say::{figures, look, state_word};
 use super::view::{Frame, Here, Look, Page, VerdictWord, ago, render, sentence};
+use crate::access::{Caller, Scope, Told as _};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store;
@@ -34,6 +35,8 @@ struct Runs {
     project: Option<String>,
     /// Each with whether it is chosen.
     states: [(&'static str, bool); 7],
+    /// Whether the caller is told of runners at all.
+    runners: bool,
     rows: Vec<Row>,
     older: Option<String>,
     json_href: String,
@@ -47,8 +50,9 @@ struct Row {
     look: Look,
     verdict: Option<VerdictWord>,
     asked: String,
-    by: String,
+    by: Option<String>,
     runner: Option<String>,
+    no_runner: &'static str,
     why: String,
 }
 
@@ -88,18 +92,22 @@ pub(super) async fn page(
     let now = Timestamp::now();
     let query = query(project.as_ref(), chosen);
     let more = (runs.len() == PAGE as usize).then(|| runs.last()).flatten();
+    let older = more.map(|run| format!("/runs?{query}before={}", run.run_id));
     let here = if project.is_some() { Here::Run } else { Here::Runs };
     let heading = project.as_ref().map_or_else(|| "Runs".to_owned(), |project| format!("Runs of {project}"));
+    let runners = frame.caller.may_somewhere(Scope::Read);
+    let rows: Vec<Row> = runs.into_iter().map(|run| Row::new(run, &frame.caller, now)).collect();
     Ok(render(&Runs {
         page: Page::new(heading.clone(), Look::Plain, frame, here),
         heading,
-        say: say(&under_way, runs.is_empty()),
+        say: say(&under_way, rows.is_empty()),
         projects: projects.iter().map(ToString::to_string).collect(),
         project: project.map(|project| project.to_string()),
         states: job::State::ALL.map(|state| (state.name(), Some(state) == chosen)),
-        older: more.map(|run| format!("/runs?{query}before={}", run.run_id)),
+        older,
         json_href: format!("/api/v1/runs?{}", query.trim_end_matches('&')),
-        rows: runs.into_iter().map(|run| Row::new(run, now)).collect(),
+        runners,
+        rows,
     }))
 }
 
@@ -126,7 +134,9 @@ fn say(under_way: &[&UnderWay], empty: bool) -> String {
 }
 
 impl Row {
-    fn new(run: Run, now: Timestamp) -> Self {
+    fn new(run: Run, caller: &Caller, now: Timestamp) -> Self {
+        let project = run.project.clone();
+        let run = run.to(caller, &project);
         let href = format!("/{}/runs/{}", run.project, run.run_id);
         let why = match (&run.sentence, &run.progress) {
             (Some(judged), _) => judged.clone(),
@@ -144,8 +154,9 @@ impl Row {
             asked: ago(run.created_at, now),
             by: run.requested_by,
             runner: run.runner,
+            no_runner: if caller.may(Scope::Read, &project) { "none yet" } else { "not public" },
             label: run.label,
-            project: run.project,
+            project,
             href,
             why,
         }

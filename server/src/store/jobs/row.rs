@@ -87,7 +87,7 @@ impl TryFrom<Row> for Job {
             attempt: row.attempt.unsigned_abs(),
             max_attempts: row.max_attempts.unsigned_abs(),
             labels: row.labels.0,
-            requested_by: row.requested_by,
+            requested_by: Some(row.requested_by),
             runner: row.runner,
             created_at: from_db(row.created_at),
             started_at: row.started_at.map(from_db),

@@ -34,10 +34,11 @@ pub(in crate::tasks) async fn lost(transaction: &mut Transaction, job: &Job) -> 
         return step(transaction, job, State::Cancelled, Some(reason)).await;
     }
     let name = job.run.runner.as_deref().unwrap_or("a runner that is not known any more");
-    let heard = job.lease_expires_at.map(|end| format!(" was last heard at {:.0}", end - LEASE));
-    let reason = format!("runner lost: {name}{}", heard.unwrap_or_default());
+    // Without its name, which is not for everybody who reads the reason.
+    let heard = job.lease_expires_at.map(|end| format!(": it was last heard at {:.0}", end - LEASE));
+    let reason = format!("runner lost{}", heard.unwrap_or_default());
     let to = if job.run.attempt < job.run.max_attempts { State::Queued } else { State::Expired };
-    tracing::warn!(run_id = %job.run.run_id, attempt = job.run.attempt, next = to.name(), "{reason}");
+    tracing::warn!(run_id = %job.run.run_id, attempt = job.run.attempt, runner = name, next = to.name(), "{reason}");
     step(transaction, job, to, Some(&reason)).await
 }
 

@@ -58,7 +58,7 @@ pub(in crate::tasks) async fn tell_upload(
         attempt: 1,
         max_attempts: 1,
         labels: BTreeMap::new(),
-        requested_by: "upload".to_owned(),
+        requested_by: Some("upload".to_owned()),
         runner: None,
         created_at: report.started_at,
         started_at: Some(report.started_at),

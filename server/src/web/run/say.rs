@@ -26,7 +26,9 @@ pub(in crate::web) fn look(run: &Run) -> Look {
 
 /// `served` tells whether a runner fits.
 pub(super) fn say(run: &Run, served: bool) -> String {
-    let runner = run.runner.as_deref().unwrap_or("a runner");
+    let runner = run.runner.as_deref().unwrap_or("A runner");
+    // The name is not told to everybody.
+    let on = run.runner.as_ref().map(|name| format!(" on {name}")).unwrap_or_default();
     let reason = run.reason.as_deref().map(sentence).unwrap_or_default();
     match (run.state, &run.sentence) {
         (_, Some(judged)) => judged.clone(),
@@ -36,11 +38,11 @@ pub(super) fn say(run: &Run, served: bool) -> String {
             _ => format!("{runner} has it and prepares."),
         },
         (State::Running, _) => match &run.progress {
-            Some(now) => format!("Running on {runner}: {}.", figures(now)),
-            None => format!("Running on {runner}."),
+            Some(now) => format!("Running{on}: {}.", figures(now)),
+            None => format!("Running{on}."),
         },
         (State::Done, _) => "Measured; the verdict comes in a moment.".to_owned(),
-        (State::Failed, _) => joined(&format!("It could not be measured on {runner}."), &reason),
+        (State::Failed, _) => joined(&format!("It could not be measured{on}."), &reason),
         (State::Cancelled, _) => joined("Cancelled.", &reason),
         (State::Expired, _) => joined("Given up.", &reason),
     }
@@ -113,7 +115,7 @@ mod tests {
             attempt: 1,
             max_attempts: 3,
             labels: BTreeMap::new(),
-            requested_by: "token ci".to_owned(),
+            requested_by: Some("token ci".to_owned()),
             runner: Some("gpu-host-1".to_owned()),
             created_at: jiff::Timestamp::UNIX_EPOCH,
             started_at: None,
@@ -160,6 +162,8 @@ mod tests {
         assert_eq!(say(&run(State::Running), true), "Running on gpu-host-1.");
         let checkout = Run { progress: Some(progress(Stage::Checkout)), ..run(State::Leased) };
         assert_eq!(say(&checkout, true), "gpu-host-1 has it: checkout.");
+        assert_eq!(say(&Run { runner: None, ..checkout }, true), "A runner has it: checkout.");
+        assert_eq!(say(&Run { runner: None, ..little }, true), "Running: warm-up.");
     }
 
     #[test]
@@ -168,8 +172,8 @@ mod tests {
         let waits = Run { labels, runner: None, ..run(State::Queued) };
         assert_eq!(say(&waits, true), "It waits until a runner with gpu=H200 is free.");
         assert_eq!(say(&waits, false), "It waits, and no runner with gpu=H200 takes runs of sentiment: start one.");
-        let again = Run { reason: Some("runner lost: gpu-host-1".to_owned()), ..run(State::Queued) };
-        assert_eq!(say(&again, true), "Runner lost: gpu-host-1. It waits until a runner is free.");
+        let again = Run { reason: Some("runner lost".to_owned()), ..run(State::Queued) };
+        assert_eq!(say(&again, true), "Runner lost. It waits until a runner is free.");
     }
 
     #[test]

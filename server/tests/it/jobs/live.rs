@@ -1,13 +1,13 @@
 //! Runs as they are followed, and runners that wait, over two servers on one database.
 
 use axum::http::StatusCode;
-use plimsoll_domain::job::{Live, LiveEvent, Stage, State};
+use plimsoll_domain::job::{Ending, Live, LiveEvent, Stage, State};
 use plimsoll_server::access::{Caller, Scope, session};
 use plimsoll_server::store::projects::{Visibility, set_visibility};
 use plimsoll_server::store::sessions::SignedIn;
 use plimsoll_server::store::{members, tokens};
 use plimsoll_server::tasks::hub::{MAX_STREAMS, MAX_STREAMS_EACH};
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::actor::{Actor, ask, end_lease, report_of};
@@ -24,7 +24,8 @@ async fn what_happens_through_one_server_is_streamed_by_the_other_until_the_verd
     let two = one.beside().await;
     let runner = Actor::new();
     let id = ask(&one, "v1.0.0", json!({})).await;
-    let mut stream = Stream::open(&two, id, 0).await;
+    let reader = one.token(Scope::Read, Some("sentiment")).await;
+    let mut stream = Stream::with(&two, id, "authorization", &format!("Bearer {reader}")).await.unwrap();
     assert!(matches!(stream.next().await.unwrap().what, Live::State { state: State::Queued, .. }));
     // The stream waits already, and is woken.
     let (leased, job) = tokio::join!(stream.next(), runner.claim(&one));
@@ -238,4 +239,39 @@ async fn until_claiming(app: &App, but: Option<Uuid>) -> Uuid {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     panic!("no runner asks");
+}
+
+#[tokio::test]
+async fn only_who_has_a_scope_for_the_project_is_told_who_asked_and_on_which_host() {
+    let app = App::new().await;
+    let (runner, id) = (Actor::new(), ask(&app, "v1.0.0", json!({})).await);
+    runner.end(&app, &runner.claim(&app).await.unwrap(), Ending::Failed).await;
+    let reader = app.token(Scope::Read, Some("sentiment")).await;
+    let elsewhere = app.token(Scope::Admin, Some("other")).await;
+    for (token, told) in [(None, false), (Some(&elsewhere), false), (Some(&reader), true)] {
+        let get = async |path: &str| match token {
+            Some(token) => app.ask_by(token, "GET", path, &Value::Null).await.json,
+            None => app.get(path).await.json,
+        };
+        let single = get(&format!("/api/v1/runs/{id}")).await;
+        let list = get("/api/v1/runs").await;
+        for run in [&single, &list[0]] {
+            assert_eq!((&run["state"], &run["reason"]), (&json!("failed"), &json!("the service did not start")));
+            let run = run.as_object().unwrap();
+            assert_eq!((run.contains_key("runner"), run.contains_key("requested_by")), (told, told), "{token:?}");
+        }
+        let stream = match token {
+            Some(token) => Stream::with(&app, id, "authorization", &format!("Bearer {token}")).await.unwrap(),
+            None => Stream::open(&app, id, 0).await,
+        };
+        let events = stream.rest().await;
+        let names: Vec<Option<&str>> = events
+            .iter()
+            .map(|event| match &event.what {
+                Live::State { runner, .. } => runner.as_deref(),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(names, [None, told.then_some("gpu-1"), told.then_some("gpu-1")]);
+    }
 }
