@@ -11,8 +11,8 @@ use serde_json::json;
 use super::CliError;
 use super::database::Database;
 
-/// Live events of runs that ended a week ago, expired sessions, uploads that nobody continued for a week and events
-/// that were delivered a month ago go always; a server does the same every hour.
+/// Live events of runs that ended a week ago, expired sessions, uploads that nobody continued for a week, events that
+/// were delivered a month ago and runners that were not heard for a month go always; a server does the same every hour.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
@@ -42,7 +42,7 @@ impl Args {
             return Ok(writeln!(out, "{document}")?);
         }
         let verb = if self.dry_run { "Would remove" } else { "Removed" };
-        let Counts { reports, live_events, sessions, uploads, deliveries, events } = done.counts;
+        let Counts { reports, live_events, sessions, uploads, deliveries, events, runners } = done.counts;
         let size = match self.dry_run {
             true => String::new(),
             false => format!(" ({} → {})", mebibytes(done.bytes_before), mebibytes(done.bytes_after)),
@@ -51,7 +51,7 @@ impl Args {
         writeln!(
             out,
             "{verb} {live_events} live events, {sessions} sessions, {uploads} uploads, {deliveries} deliveries, \
-             {events} events."
+             {events} events, {runners} runners."
         )?;
         if done.unreadable > 0 {
             writeln!(out, "{} reports could not be read and are as they were.", done.unreadable)?;

@@ -22,6 +22,8 @@ pub struct Cutoffs {
     pub uploads: Timestamp,
     /// Events that were delivered, or given up, and are older.
     pub events: Timestamp,
+    /// Runners that were not heard since and hold no run.
+    pub runners: Timestamp,
 }
 
 /// How much that is.
@@ -34,6 +36,7 @@ pub struct Counts {
     pub uploads: u64,
     pub deliveries: u64,
     pub events: u64,
+    pub runners: u64,
 }
 
 /// Rows of one statement.
@@ -59,12 +62,17 @@ pub async fn count(executor: impl Executor<'_>, before: &Cutoffs) -> Result<Coun
               where o.created_at < $5 and o.event <> 'run.finished'
                 and exists (select 1 from outbox n where n.run_id = o.run_id and n.seq > o.seq)
                 and not exists (select 1 from deliveries d
-                                where d.event = o.id and d.delivered_at is null and d.failed_at is null)) as "events!""#,
+                                where d.event = o.id and d.delivered_at is null and d.failed_at is null)) as "events!",
+             (select count(*) from runners r
+              where r.last_seen_at < $6
+                and not exists (select 1 from jobs j
+                                where j.runner = r.id and j.state in ('leased', 'running'))) as "runners!""#,
         before.windows.map(to_db),
         to_db(before.live_events),
         to_db(before.sessions),
         to_db(before.uploads),
         to_db(before.events),
+        to_db(before.runners),
     )
     .fetch_one(executor)
     .await?;
@@ -75,6 +83,7 @@ pub async fn count(executor: impl Executor<'_>, before: &Cutoffs) -> Result<Coun
         uploads: row.uploads.unsigned_abs(),
         deliveries: row.deliveries.unsigned_abs(),
         events: row.events.unsigned_abs(),
+        runners: row.runners.unsigned_abs(),
     })
 }
 
@@ -163,6 +172,19 @@ pub async fn events(executor: impl Executor<'_>, before: Timestamp) -> Result<u6
              limit $2 for update of o skip locked)",
         to_db(before),
         BATCH,
+    );
+    Ok(done.execute(executor).await?.rows_affected())
+}
+
+/// Few at a time: each run that one of them had forgets its name.
+pub async fn runners(executor: impl Executor<'_>, before: Timestamp) -> Result<u64> {
+    let done = sqlx::query!(
+        "delete from runners where id in (
+             select r.id from runners r
+             where r.last_seen_at < $1
+               and not exists (select 1 from jobs j where j.runner = r.id and j.state in ('leased', 'running'))
+             limit 20 for update skip locked)",
+        to_db(before),
     );
     Ok(done.execute(executor).await?.rows_affected())
 }

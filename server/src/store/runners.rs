@@ -32,16 +32,23 @@ pub struct Runner {
     pub run: Option<RunId>,
 }
 
-/// Stores what a runner says of itself, with its newest request for a job. `projects` are those it may serve.
+/// Runners that one token may bring.
+pub const MAX_OF_TOKEN: i64 = 1_000;
+
+/// Stores what a runner says of itself, with its newest request for a job; false for a new one when its token has
+/// brought as many as it may. `projects` are those it may serve.
 pub async fn put(
     executor: impl Executor<'_>,
     runner: &RunnerFacts,
     projects: &[String],
     token: Option<Uuid>,
     claim: Uuid,
-) -> Result<()> {
-    sqlx::query!(
-        "insert into runners (id, name, labels, version, projects, token, claim) values ($1, $2, $3, $4, $5, $6, $7)
+) -> Result<bool> {
+    let put = sqlx::query!(
+        "insert into runners (id, name, labels, version, projects, token, claim)
+         select $1, $2, $3, $4, $5, $6, $7
+         where exists (select 1 from runners where id = $1)
+            or (select count(*) from runners where token is not distinct from $6::uuid) < $8
          on conflict (id) do update set name = excluded.name, labels = excluded.labels, version = excluded.version,
              projects = excluded.projects, token = excluded.token, claim = excluded.claim, last_seen_at = now()",
         runner.id,
@@ -51,10 +58,9 @@ pub async fn put(
         projects,
         token,
         claim,
-    )
-    .execute(executor)
-    .await?;
-    Ok(())
+        MAX_OF_TOKEN,
+    );
+    Ok(put.execute(executor).await?.rows_affected() == 1)
 }
 
 /// Whether `claim` is still the runner's newest request; then it stays so until the transaction ends.
@@ -91,18 +97,30 @@ pub async fn list(executor: impl Executor<'_>, limit: u32) -> Result<Vec<Runner>
         .collect()
 }
 
-/// Whether a runner with these labels that has a recipe for the project was seen in the last week.
+/// Whether a runner fits what a run needs: it has these labels and a recipe for the project, and was heard in the last
+/// week.
 pub async fn serves(
     executor: impl Executor<'_>,
     project: &ProjectSlug,
     labels: &BTreeMap<String, String>,
 ) -> Result<bool> {
+    Ok(serve(executor, &[(project, labels)]).await?.first() == Some(&true))
+}
+
+/// The same for each of several runs.
+pub async fn serve(
+    executor: impl Executor<'_>,
+    wanted: &[(&ProjectSlug, &BTreeMap<String, String>)],
+) -> Result<Vec<bool>> {
+    let projects: Vec<String> = wanted.iter().map(|(project, _)| project.to_string()).collect();
+    let labels: Vec<_> = wanted.iter().map(|(_, labels)| serde_json::json!(labels)).collect();
     let found = sqlx::query_scalar!(
-        r#"select exists (select 1 from runners
-             where $1 = any(projects) and $2::jsonb <@ labels
-               and last_seen_at > now() - interval '7 days') as "exists!""#,
-        project.as_str(),
-        Json(labels) as _,
+        r#"select exists (select 1 from runners r
+             where w.project = any(r.projects) and w.labels <@ r.labels
+               and r.last_seen_at > now() - interval '7 days') as "exists!"
+           from unnest($1::text[], $2::jsonb[]) with ordinality w (project, labels, at) order by w.at"#,
+        &projects,
+        &labels,
     );
-    Ok(found.fetch_one(executor).await?)
+    Ok(found.fetch_all(executor).await?)
 }

@@ -15,6 +15,7 @@ use crate::store::{Pool, StoreError};
 const LIVE_EVENTS: Duration = Duration::from_secs(7 * 24 * 3_600);
 const UPLOADS: Duration = Duration::from_secs(7 * 24 * 3_600);
 const EVENTS: Duration = Duration::from_secs(30 * 24 * 3_600);
+const RUNNERS: Duration = Duration::from_secs(30 * 24 * 3_600);
 
 /// A step ends after about this long, so that whoever waits for it hears something.
 const STEP: Duration = Duration::from_secs(10);
@@ -49,6 +50,7 @@ pub fn cutoffs(now: Timestamp, windows_after: Option<Duration>) -> Cutoffs {
         sessions: now,
         uploads: ago(UPLOADS),
         events: ago(EVENTS),
+        runners: ago(RUNNERS),
     }
 }
 
@@ -60,6 +62,7 @@ pub async fn step(pool: &Pool, before: &Cutoffs, after: Option<RunId>) -> Result
     done.counts.uploads = prune::uploads(pool, before.uploads).await?;
     done.counts.deliveries = prune::deliveries(pool, before.events).await?;
     done.counts.events = prune::events(pool, before.events).await?;
+    done.counts.runners = prune::runners(pool, before.runners).await?;
     if let Some(windows) = before.windows {
         let until = Instant::now() + STEP;
         while Instant::now() < until && thin_next(pool, windows, &mut done).await? {}
@@ -100,8 +103,8 @@ fn thin(packed: &Packed) -> Result<Vec<u8>, AppError> {
 impl Pruned {
     /// How much a step found to do.
     pub fn total(&self) -> u64 {
-        let Counts { reports, live_events, sessions, uploads, deliveries, events } = self.counts;
-        reports + live_events + sessions + uploads + deliveries + events
+        let Counts { reports, live_events, sessions, uploads, deliveries, events, runners } = self.counts;
+        reports + live_events + sessions + uploads + deliveries + events + runners
     }
 
     pub fn add(&mut self, other: &Self) {
@@ -112,6 +115,7 @@ impl Pruned {
         sum.uploads += more.uploads;
         sum.deliveries += more.deliveries;
         sum.events += more.events;
+        sum.runners += more.runners;
         self.bytes_before += other.bytes_before;
         self.bytes_after += other.bytes_after;
         self.unreadable += other.unreadable;

@@ -61,7 +61,11 @@ pub(super) async fn page(State(state): State<AppState>, frame: Frame) -> Result<
     for at_work in [job::State::Leased, job::State::Running] {
         busy.extend(store::jobs::list_readable(state.pool(), list(at_work), &readable).await?);
     }
-    let stranded = stranded(&waiting, &runners, |project| caller.may(Scope::Read, project));
+    let waiting_here: Vec<&Run> = waiting.iter().filter(|run| caller.may(Scope::Read, &run.project)).collect();
+    let wanted: Vec<_> = waiting_here.iter().map(|run| (&run.project, &run.labels)).collect();
+    let served = store::runners::serve(state.pool(), &wanted).await?;
+    let alone = waiting_here.into_iter().zip(served).filter(|(_, served)| !served).map(|(run, _)| run);
+    let stranded = stranded(alone);
     let everywhere = caller.may_everywhere(Scope::Read);
     let seen = |runner: &Runner| everywhere || runner.projects.iter().any(|project| caller.may(Scope::Read, project));
     let shown: Vec<&Runner> = runners.iter().filter(|runner| seen(runner)).collect();
@@ -96,14 +100,9 @@ fn say(runners: &[&Runner], waiting: usize, stranded: &[Stranded], now: Timestam
     format!("{idle} idle, {busy} at work{silent}; {waits}.")
 }
 
-/// By project and labels. A runner that was not heard lately may come back: it counts.
-fn stranded(waiting: &[Run], runners: &[Runner], seen: impl Fn(&ProjectSlug) -> bool) -> Vec<Stranded> {
-    let fits = |run: &Run, runner: &Runner| {
-        runner.projects.contains(&run.project)
-            && run.labels.iter().all(|(name, value)| runner.labels.get(name) == Some(value))
-    };
+/// By project and labels.
+fn stranded<'a>(alone: impl Iterator<Item = &'a Run>) -> Vec<Stranded> {
     let mut out: Vec<Stranded> = Vec::new();
-    let alone = waiting.iter().filter(|run| seen(&run.project) && !runners.iter().any(|runner| fits(run, runner)));
     for run in alone {
         let link = Link::to(run.label.clone(), format!("/{}/runs/{}", run.project, run.run_id));
         let labels = written(&run.labels);

@@ -87,7 +87,7 @@ fn progress(second: u64, stage: Stage) -> Progress {
 async fn a_run_is_followed_from_the_queue_to_its_snapshot() {
     let site = Site::new(&[release("v1.0.0", 0, 10).report()]).await;
     let machine = Machine::new(&site).await;
-    let visitor = site.visitor();
+    let visitor = site.signed_in(Scope::Read, Some("sentiment")).await;
     let run = machine.ask("sentiment", "v1.1.0", json!({"gpu": "A10"})).await;
     let path = format!("/sentiment/runs/{run}");
 
@@ -163,18 +163,42 @@ async fn a_lost_runner_and_a_failure_leave_their_reasons() {
     // A runner that asks anew has lost what it had.
     let (again, lease) = machine.claim(&["sentiment"]).await.expect("the run again");
     assert_eq!(again, run);
-    let page = site.visitor().page(&format!("/sentiment/runs/{run}")).await;
+    let reader = site.signed_in(Scope::Read, Some("sentiment")).await;
+    let page = reader.page(&format!("/sentiment/runs/{run}")).await;
     let lost = page.table("What happened").into_iter().find(|step| step[0].starts_with("Back in the queue"));
     let lost = lost.expect("the lost attempt");
-    assert!(lost[0].contains("after attempt 1 of 3") && lost[2].contains("Runner lost: gpu-host-1"), "{lost:?}");
+    assert!(
+        lost[0].contains("after attempt 1 of 3 on gpu-host-1") && lost[2].contains("Runner lost: it was last heard at"),
+        "{lost:?}"
+    );
     assert!(page.all(".facts li").contains(&"attempt 2 of 3".to_owned()));
 
     let reason = "the <b>plan</b> names no origin".to_owned();
     machine.post(&format!("/api/v1/agent/runs/{run}/end"), &Ended { lease, how: Ending::Failed, reason }).await;
-    let page = site.visitor().page(&format!("/sentiment/runs/{run}")).await;
+    let page = reader.page(&format!("/sentiment/runs/{run}")).await;
     assert_eq!(page.one(".word"), "Failed");
     assert_eq!(page.one(".say"), "It could not be measured on gpu-host-1. The <b>plan</b> names no origin.");
     assert!(!page.body.contains("<b>plan</b>") && page.all("script").is_empty());
+
+    // Without a scope for the project one is told the same, but of no host and of nobody who asked.
+    for stranger in [site.visitor(), site.signed_in(Scope::Admin, Some("other")).await] {
+        let page = stranger.page(&format!("/sentiment/runs/{run}")).await;
+        assert_eq!(page.one(".say"), "It could not be measured. The <b>plan</b> names no origin.");
+        let steps: Vec<String> = page.table("What happened").into_iter().map(|mut step| step.swap_remove(0)).collect();
+        let told = [
+            "Asked for",
+            "Attempt 1 of 3",
+            "The service is measured",
+            "Back in the queue after attempt 1 of 3",
+            "Attempt 2 of 3",
+            "Failed",
+        ];
+        assert_eq!(steps, told);
+        for page in [page, stranger.page("/runs").await] {
+            assert!(!page.body.contains("gpu-host-1") && !page.body.contains(MACHINE), "{}", page.body);
+        }
+    }
+    assert!(reader.page("/runs").await.body.contains("gpu-host-1"));
 }
 
 #[tokio::test]
@@ -198,7 +222,7 @@ async fn only_who_may_cancels_and_only_from_our_own_page() {
     let done = own.post(&stop, &[]).await;
     assert_eq!((done.status, done.header("location")), (StatusCode::SEE_OTHER, path.as_str()));
     let page = own.page(&path).await;
-    assert_eq!(page.one(".say"), "Cancelled. Cancelled by token upload of sentiment on its page.");
+    assert_eq!(page.one(".say"), "Cancelled. Cancelled on its page.");
     assert!(page.all("form[action$=cancel]").is_empty());
     // A second press is no harm.
     assert_eq!(own.post(&stop, &[]).await.status, StatusCode::SEE_OTHER);
@@ -285,4 +309,15 @@ async fn runners_are_shown_to_those_with_a_scope_and_say_what_waits_in_vain() {
     assert!(page.one(".say").starts_with("No runner has been heard yet") && !page.body.contains("gpu-host-1"));
     let all = site.signed_in(Scope::Read, None).await;
     assert_eq!(all.page("/runners").await.table("Waiting for what no runner has").len(), 2);
+
+    // A runner that was not heard for a week fits nothing any more, on either page.
+    let late = machine.ask("mine", "v4.0.0", json!({"gpu": "A10"})).await;
+    let waits = "It waits until a runner with gpu=A10 is free.";
+    assert_eq!(mine.page(&format!("/mine/runs/{late}")).await.one(".say"), waits);
+    let away = "update runners set last_seen_at = now() - interval '8 days'";
+    sqlx::query(away).execute(&site.pool).await.unwrap();
+    let lone = "It waits, and no runner with gpu=A10 takes runs of mine: start one.";
+    assert_eq!(mine.page(&format!("/mine/runs/{late}")).await.one(".say"), lone);
+    let alone = mine.page("/runners").await.table("Waiting for what no runner has");
+    assert_eq!(alone, [["mine", "gpu=A10", "v4.0.0"], ["mine", "gpu=H200", "v2.0.0"]]);
 }

@@ -126,7 +126,14 @@ impl Claimant<'_> {
             Who::Anonymous | Who::Member { .. } => None,
         };
         let mut transaction = store::begin(state.pool()).await?;
-        runners::put(&mut *transaction, self.runner, self.projects, token, self.id).await?;
+        if !runners::put(&mut *transaction, self.runner, self.projects, token, self.id).await? {
+            let most = runners::MAX_OF_TOKEN;
+            let detail = format!(
+                "{} has brought {most} runners already: a runner keeps its id on its disk, or use a token of its own",
+                caller.name()
+            );
+            return Err(AppError::new(StatusCode::TOO_MANY_REQUESTS, detail));
+        }
         for run_id in jobs::held_by(&mut *transaction, self.runner.id).await? {
             let Some(job) = jobs::lock(&mut transaction, run_id).await? else { continue };
             if job.lease.is_none() {

@@ -121,3 +121,27 @@ async fn lists_leave_out_what_the_caller_may_not_read() {
     let other = app.token(Scope::Read, Some("sentiment")).await;
     assert_eq!(app.ask_by(&other, "GET", "/api/v1/runners", &()).await.json, json!([]));
 }
+
+#[tokio::test]
+async fn a_token_brings_a_bounded_number_of_runners() {
+    let app = App::new().await;
+    let by = |token: &str| Actor { token: Some(token.to_owned()), ..Actor::new() };
+    let token = app.token(Scope::Agent, None).await;
+    let known = by(&token);
+    assert_eq!(known.claim_answer(&app, 0).await.status, StatusCode::NO_CONTENT);
+    let more = "insert into runners (id, name, labels, version, projects, token)
+                select gen_random_uuid(), 'r', '{}', '1', '{}', token from runners, generate_series(1, 999)";
+    sqlx::query(more).execute(&app.pool).await.unwrap();
+
+    let refused = by(&token).claim_answer(&app, 0).await;
+    let detail = refused.json["detail"].as_str().unwrap();
+    assert!(refused.status == StatusCode::TOO_MANY_REQUESTS && detail.contains("1000 runners already"), "{refused:?}");
+    assert_eq!(known.claim_answer(&app, 0).await.status, StatusCode::NO_CONTENT, "it is known");
+    let other = app.token(Scope::Agent, None).await;
+    assert_eq!(by(&other).claim_answer(&app, 0).await.status, StatusCode::NO_CONTENT, "another token");
+    sqlx::query("delete from runners where id = (select id from runners where name = 'r' limit 1)")
+        .execute(&app.pool)
+        .await
+        .unwrap();
+    assert_eq!(by(&token).claim_answer(&app, 0).await.status, StatusCode::NO_CONTENT, "there is room again");
+}
