@@ -209,7 +209,7 @@ fn happened(run: &Run, events: &[LiveEvent]) -> Vec<Happened> {
                 let what = match state {
                     job::State::Queued if *attempt == 0 && reason.is_none() => "Asked for".to_owned(),
                     job::State::Queued => {
-                        format!("Back in the queue after attempt {attempt} of {}{on}", run.max_attempts)
+                        format!("Back in the queue after attempt {attempt} of {}", run.max_attempts)
                     }
                     job::State::Leased => format!("Attempt {attempt} of {}{by}", run.max_attempts),
                     job::State::Running => "The service is measured".to_owned(),
