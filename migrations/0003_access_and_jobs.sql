@@ -104,6 +104,10 @@ create table jobs (
     runner uuid references runners (id) on delete set null,
     lease uuid,
     lease_expires_at timestamptz,
+    -- Whether the runner was heard since it was given the job, and how often it asked anew without having been: then the
+    -- answer to its request was lost on the way.
+    heard boolean not null default false,
+    undelivered integer not null default 0,
     -- Why the runner should stop, told with its next heartbeat.
     cancel text,
     started_at timestamptz,

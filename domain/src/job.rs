@@ -270,7 +270,7 @@ pub struct RunnerFacts {
 }
 
 /// `POST /api/v1/agent/claim`: give me a job. Whatever the runner had before counts as given back: it has one at a
-/// time, and asks only when it has none.
+/// time, and asks only when it has none. One without projects only gives back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

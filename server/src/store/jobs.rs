@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::projects::Readable;
 use super::{Executor, Result, Transaction};
 
-pub use change::{Change, Claimed, NewJob, change, claim, heard, insert, renew, set_cancel};
+pub use change::{Attempt, Change, Claimed, NewJob, change, claim, heard, insert, renew, set_cancel};
 pub(super) use row::{Row, rows};
 
 /// A job as the server sees it.
@@ -33,6 +33,10 @@ pub struct Job {
     /// Whose lease is valid.
     pub lease: Option<Uuid>,
     pub lease_expires_at: Option<Timestamp>,
+    /// Whether the runner was heard since it was given the job.
+    pub heard: bool,
+    /// How often the answer that gave it to a runner was lost.
+    pub undelivered: u32,
     /// Why the runner was asked to stop.
     pub cancel: Option<String>,
 }

@@ -36,7 +36,8 @@ pub struct Runner {
 pub const MAX_OF_TOKEN: i64 = 1_000;
 
 /// Stores what a runner says of itself, with its newest request for a job; false for a new one when its token has
-/// brought as many as it may. `projects` are those it may serve.
+/// brought as many as it may. `projects` are those it may serve; one that asks for none, since it is about to end, has
+/// its recipes still.
 pub async fn put(
     executor: impl Executor<'_>,
     runner: &RunnerFacts,
@@ -50,7 +51,8 @@ pub async fn put(
          where exists (select 1 from runners where id = $1)
             or (select count(*) from runners where token is not distinct from $6::uuid) < $8
          on conflict (id) do update set name = excluded.name, labels = excluded.labels, version = excluded.version,
-             projects = excluded.projects, token = excluded.token, claim = excluded.claim, last_seen_at = now()",
+             projects = case when excluded.projects = '{}' then runners.projects else excluded.projects end,
+             token = excluded.token, claim = excluded.claim, last_seen_at = now()",
         runner.id,
         runner.name,
         Json(&runner.labels) as _,

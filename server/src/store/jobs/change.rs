@@ -79,7 +79,7 @@ pub async fn claim(executor: impl Executor<'_>, by: Claimed<'_>) -> Result<Optio
            taken as (
              update jobs set state = 'leased', runner = $1, lease = $4,
                  lease_expires_at = now() + make_interval(secs => $5), attempt = attempt + 1, reason = null,
-                 progress = null
+                 progress = null, heard = false
              where run_id = (select run_id from next) returning run_id, project),
            served as (
              update projects set last_claimed_at = clock_timestamp() where slug = (select project from taken))
@@ -93,10 +93,10 @@ pub async fn claim(executor: impl Executor<'_>, by: Claimed<'_>) -> Result<Optio
     Ok(taken.fetch_optional(executor).await?.map(RunId))
 }
 
-/// The lease lasts from now on.
+/// The runner was heard: the lease lasts from now on.
 pub async fn renew(executor: impl Executor<'_>, run_id: RunId, lease_for: Duration) -> Result<()> {
     sqlx::query!(
-        "update jobs set lease_expires_at = now() + make_interval(secs => $2)
+        "update jobs set lease_expires_at = now() + make_interval(secs => $2), heard = true
          where run_id = $1 and state in ('leased', 'running')",
         run_id.0,
         lease_for.as_secs_f64(),
@@ -127,13 +127,22 @@ pub async fn set_cancel(executor: impl Executor<'_>, run_id: RunId, reason: &str
     Ok(())
 }
 
+/// What the step says of the attempt that it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attempt {
+    Counts,
+    /// As if the runner had never taken the job.
+    Uncounted,
+    /// Nor does this, but how often it happens is counted.
+    Undelivered,
+}
+
 /// The next state of a locked job.
 #[derive(Debug, Clone, Copy)]
 pub struct Change<'a> {
     pub to: State,
     pub reason: Option<&'a str>,
-    /// The attempt does not count.
-    pub uncounted: bool,
+    pub attempt: Attempt,
     /// A job that is queued again has this much time to be taken, but never longer than a week since it was asked for.
     pub take_within: Duration,
 }
@@ -144,7 +153,7 @@ pub async fn change(executor: impl Executor<'_>, run_id: RunId, change: Change<'
         "update jobs set state = $2, reason = $3,
              lease = case when $2 in ('leased', 'running') then lease end,
              lease_expires_at = case when $2 in ('leased', 'running') then lease_expires_at end,
-             attempt = attempt - $4,
+             attempt = attempt - $4, undelivered = undelivered + $6,
              started_at = case when $2 = 'running' then coalesce(started_at, now()) else started_at end,
              finished_at = case when $2 in ('done', 'failed', 'cancelled', 'expired') then now() end,
              take_by = case when $2 = 'queued'
@@ -154,8 +163,9 @@ pub async fn change(executor: impl Executor<'_>, run_id: RunId, change: Change<'
         run_id.0,
         change.to.name(),
         change.reason,
-        i32::from(change.uncounted),
+        i32::from(change.attempt != Attempt::Counts),
         change.take_within.as_secs_f64(),
+        i32::from(change.attempt == Attempt::Undelivered),
     )
     .execute(executor)
     .await?;

@@ -21,7 +21,7 @@ macro_rules! rows {
                   j.revision as "revision: crate::store::jobs::WantedJson", j.plan, j.plan_commit, j.profile,
                   j.labels as "labels: crate::store::Labels", j.supersedes, j.baseline_of, j.requested_by,
                   j.created_at, j.attempt, j.max_attempts, j.lease,
-                  j.lease_expires_at, j.cancel, j.started_at, j.finished_at,
+                  j.lease_expires_at, j.heard, j.undelivered, j.cancel, j.started_at, j.finished_at,
                   j.reason, j.last_seq, j.progress as "progress: crate::store::ProgressJson", r.name as "runner?",
                   v.verdict as "verdict?", v.comparison ->> 'sentence' as sentence
                from jobs j
@@ -53,6 +53,8 @@ pub(in crate::store) struct Row {
     pub(in crate::store) max_attempts: i32,
     pub(in crate::store) lease: Option<Uuid>,
     pub(in crate::store) lease_expires_at: Option<DateTime<Utc>>,
+    pub(in crate::store) heard: bool,
+    pub(in crate::store) undelivered: i32,
     pub(in crate::store) cancel: Option<String>,
     pub(in crate::store) started_at: Option<DateTime<Utc>>,
     pub(in crate::store) finished_at: Option<DateTime<Utc>>,
@@ -108,6 +110,8 @@ impl TryFrom<Row> for Job {
             baseline_of: row.baseline_of.map(RunId),
             lease: row.lease,
             lease_expires_at: row.lease_expires_at.map(from_db),
+            heard: row.heard,
+            undelivered: row.undelivered.unsigned_abs(),
             cancel: row.cancel,
         })
     }

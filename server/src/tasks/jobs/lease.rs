@@ -10,7 +10,7 @@ use plimsoll_domain::job::{
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::step::{lost, release, step};
+use super::step::{given_back, release, step};
 use super::{LEASE, get, no_job, plain, unprocessable};
 use crate::access::{Caller, Scope, Who};
 use crate::error::{AppError, Result};
@@ -143,7 +143,7 @@ impl Claimant<'_> {
                 let detail = "a runner with this id carries out a run of a project that your token does not reach";
                 return Err(AppError::new(StatusCode::CONFLICT, detail));
             }
-            lost(&mut transaction, &job).await?;
+            given_back(&mut transaction, &job).await?;
         }
         let taken = self.take(&mut transaction).await?;
         store::commit(transaction).await?;

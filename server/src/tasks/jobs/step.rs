@@ -6,7 +6,7 @@ use plimsoll_domain::job::{Live, Run, State};
 use super::told::{tell, tell_end};
 use super::{LEASE, TAKE_WITHIN, get};
 use crate::error::{AppError, Result};
-use crate::store::jobs::{self, Change, Job};
+use crate::store::jobs::{self, Attempt, Change, Job};
 use crate::store::{Transaction, live};
 
 /// Moves a locked job.
@@ -16,13 +16,31 @@ pub(in crate::tasks) async fn step(
     to: State,
     reason: Option<&str>,
 ) -> Result<()> {
-    go(transaction, job, to, reason, false).await
+    go(transaction, job, to, reason, Attempt::Counts).await
 }
 
 /// Back to the queue, as if the runner had never taken it.
 pub(super) async fn release(transaction: &mut Transaction, job: &Job, reason: &str) -> Result<()> {
-    go(transaction, job, State::Queued, Some(reason), true).await
+    go(transaction, job, State::Queued, Some(reason), Attempt::Uncounted).await
 }
+
+/// Takes back a locked job whose runner asks for another. One that never said a word of the job has not got it: the
+/// answer was lost on the way, and the attempt does not count. A runner that ends each time before its first word looks
+/// the same: past a few times it counts.
+pub(super) async fn given_back(transaction: &mut Transaction, job: &Job) -> Result<()> {
+    let run = &job.run;
+    let is_new = run.state == State::Leased && !job.heard && job.undelivered < MAX_UNDELIVERED;
+    if !is_new || job.cancel.is_some() || run.verdict.is_some() {
+        return lost(transaction, job).await;
+    }
+    let name = run.runner.as_deref().unwrap_or("its runner");
+    let reason = format!("{name} asked again without having heard of it");
+    tracing::warn!(run_id = %run.run_id, undelivered = job.undelivered + 1, "{reason}");
+    go(transaction, job, State::Queued, Some(&reason), Attempt::Undelivered).await
+}
+
+/// So often in all.
+const MAX_UNDELIVERED: u32 = 10;
 
 /// Moves a locked job whose runner is gone.
 pub(in crate::tasks) async fn lost(transaction: &mut Transaction, job: &Job) -> Result<()> {
@@ -70,17 +88,17 @@ async fn tell_verdict(transaction: &mut Transaction, run: &Run) -> Result<()> {
     Ok(live::append(&mut **transaction, run.run_id, &[event]).await?)
 }
 
-async fn go(transaction: &mut Transaction, job: &Job, to: State, reason: Option<&str>, uncounted: bool) -> Result<()> {
+async fn go(transaction: &mut Transaction, job: &Job, to: State, reason: Option<&str>, attempt: Attempt) -> Result<()> {
     let run = &job.run;
     if !run.state.may_become(to) {
         let (from, to) = (run.state.name(), to.name());
         return Err(AppError::internal(format!("run {} cannot become {to}: it is {from}", run.run_id)));
     }
-    let change = Change { to, reason, uncounted, take_within: TAKE_WITHIN };
+    let change = Change { to, reason, attempt, take_within: TAKE_WITHIN };
     jobs::change(&mut **transaction, run.run_id, change).await?;
     let state = Live::State {
         state: to,
-        attempt: run.attempt - u32::from(uncounted),
+        attempt: run.attempt - u32::from(attempt != Attempt::Counts),
         runner: run.runner.clone(),
         reason: reason.map(ToOwned::to_owned),
     };

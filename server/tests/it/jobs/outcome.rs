@@ -110,10 +110,43 @@ async fn a_runner_that_asks_again_has_lost_what_it_had() {
     let runner = Actor::new();
     let id = ask(&app, "v1.0.0", json!({})).await;
     let first = runner.claim(&app).await.unwrap();
+    assert_eq!(runner.beat(&app, &first, Stage::Checkout).await.status, StatusCode::OK);
     let second = runner.claim(&app).await.unwrap();
     assert_eq!((second.run_id, second.attempt), (id, 2));
     assert_eq!(runner.beat(&app, &first, Stage::Smoke).await.status, StatusCode::CONFLICT);
     assert_eq!(runner.beat(&app, &second, Stage::Smoke).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn an_answer_that_was_lost_costs_no_attempt_a_few_times() {
+    let app = App::new().await;
+    let runner = Actor::new();
+    let id = ask(&app, "v1.0.0", json!({})).await;
+    for lost in 0..=10 {
+        let job = runner.claim(&app).await.unwrap();
+        assert_eq!((job.run_id, job.attempt), (id, 1), "after {lost} lost answers");
+    }
+    for attempt in 2..=3 {
+        let job = runner.claim(&app).await.unwrap();
+        assert_eq!((job.run_id, job.attempt), (id, attempt), "it ends each time before its first word");
+    }
+    assert_eq!(runner.claim(&app).await, None);
+    assert_eq!(state(&app, id).await, "expired");
+}
+
+#[tokio::test]
+async fn a_runner_that_ends_gives_back_what_it_may_have_been_given() {
+    let app = App::new().await;
+    let mut runner = Actor::new();
+    let id = ask(&app, "v1.0.0", json!({})).await;
+    assert_eq!(runner.claim(&app).await.unwrap().attempt, 1);
+    let projects = std::mem::take(&mut runner.projects);
+    assert_eq!(runner.claim(&app).await, None);
+    let run = run(&app, id).await;
+    assert_eq!((&run["state"], &run["attempt"]), (&"queued".into(), &0.into()), "{run}");
+    let known: Vec<String> = sqlx::query_scalar("select projects from runners").fetch_one(&app.pool).await.unwrap();
+    assert_eq!(known, projects, "it has its recipes still");
+    assert_eq!(Actor::new().claim(&app).await.unwrap().run_id, id);
 }
 
 #[tokio::test]
