@@ -161,7 +161,8 @@ pub(super) async fn beat(server: Server, assignment: Assignment, feed: Feed, sto
                     stopper.stop(Stop::Cancelled(reason.chars().filter(|c| !c.is_control()).take(500).collect()));
                 }
             }
-            Err(ServerError::Refused { status: 404 | 409 | 410, message, .. }) => {
+            // Of a proxy's own 404, as while its server is replaced, the next beat may know better.
+            Err(ServerError::Refused { status: 404 | 409 | 410, message, problem: true }) => {
                 stopper.stop(Stop::LeaseLost(format!("the server says: {message}")));
                 return;
             }

@@ -36,6 +36,8 @@ struct Inner {
     reports: Vec<Report>,
     pinned: Option<Value>,
     is_away: bool,
+    /// The project that the token does not reach.
+    forbids: Option<String>,
     requests: Vec<String>,
 }
 
@@ -77,6 +79,11 @@ impl Server {
         self.with(|inner| inner.is_away = is_away);
     }
 
+    /// Takes no report of this project.
+    pub(crate) fn forbid(&self, project: Option<&str>) {
+        self.with(|inner| inner.forbids = project.map(str::to_owned));
+    }
+
     pub(crate) fn beats(&self) -> Vec<Heartbeat> {
         self.with(|inner| inner.beats.clone())
     }
@@ -111,6 +118,10 @@ impl Server {
     pub(crate) fn wait_for_stage(&self, stage: plimsoll_domain::job::Stage) {
         let seen = |beat: &Heartbeat| beat.progress.iter().any(|progress| progress.stage == stage);
         self.wait(stage.name(), |server| server.beats.iter().any(seen).then_some(()));
+    }
+
+    pub(crate) fn wait_for_beats(&self, count: usize) {
+        self.wait("heartbeats", |server| (server.beats.len() >= count).then_some(()));
     }
 
     pub(crate) fn wait_for_claims(&self, count: usize) {
@@ -188,6 +199,10 @@ impl Server {
                 answer(&stream, 422, &json!({ "title": "no report" }))?;
             } else {
                 let report = Report::from_json(&body).unwrap();
+                if self.with(|inner| inner.forbids.as_deref() == Some(report.project.as_str())) {
+                    answer(&stream, 403, &json!({ "title": "Forbidden" }))?;
+                    continue;
+                }
                 let comparison = judge(None, &report, &Policy::default(), &Noise::default());
                 let uploaded =
                     json!({ "run_id": report.run_id, "url": null, "comparison": comparison, "created": true });
@@ -198,10 +213,13 @@ impl Server {
     }
 }
 
+/// A text is the page of a proxy.
 fn answer(mut stream: &TcpStream, status: u16, body: &Value) -> Option<()> {
-    let body = body.to_string();
-    let head =
-        format!("HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+    let (kind, body) = match body {
+        Value::String(page) => ("text/html", page.clone()),
+        json => ("application/json", json.to_string()),
+    };
+    let head = format!("HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n", body.len());
     stream.write_all((head + &body).as_bytes()).ok()
 }
 
