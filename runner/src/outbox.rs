@@ -9,13 +9,13 @@
 //! A report is in exactly one of them at any moment, whenever the program is killed: it is moved by a rename after the
 //! server's answer, and sending it twice is no harm. Two processes on one folder take turns.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use plimsoll_domain::ids::RunId;
+use plimsoll_domain::ids::{ProjectSlug, RunId};
 use plimsoll_domain::report::Report;
 use tokio::sync::watch;
 
@@ -37,6 +37,25 @@ pub struct Sent {
     pub refused: Vec<Refused>,
     /// Reports that still wait.
     pub left: usize,
+    /// Why the first of them is not waited for.
+    pub why: Option<String>,
+}
+
+/// When sending ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Until {
+    Empty,
+    /// The server is there, and what is left does not go through.
+    NothingGoes,
+}
+
+/// What could not be sent now.
+struct Held {
+    tried: Tried,
+    /// How much of which report arrived all the same.
+    arrived: Option<(RunId, u64)>,
+    /// Whether nothing of the pass failed for want of the server.
+    is_server_there: bool,
 }
 
 /// A report that the server will never take. It is kept.
@@ -92,10 +111,29 @@ impl Outbox {
 
     /// Sends all that wait, trying again for as long as it takes or until `stop` turns true. A report that is kept
     /// meanwhile is sent too.
-    pub async fn send_all(&self, server: &Server, mut stop: watch::Receiver<bool>) -> Result<Sent, Failure> {
+    pub async fn send_all(&self, server: &Server, stop: watch::Receiver<bool>) -> Result<Sent, Failure> {
+        self.send(server, stop, Until::Empty).await
+    }
+
+    /// The same, but what the server itself does not take now, say for want of a right, and what cannot be read is not
+    /// waited for.
+    pub async fn send_what_goes(&self, server: &Server, stop: watch::Receiver<bool>) -> Result<Sent, Failure> {
+        self.send(server, stop, Until::NothingGoes).await
+    }
+
+    /// The projects of the reports that wait.
+    pub fn projects(&self) -> Result<BTreeSet<ProjectSlug>, Failure> {
+        let of = |path: PathBuf| match load(&path) {
+            Loaded::Report(_, project) => Some(project),
+            _ => None,
+        };
+        Ok(self.pending()?.into_iter().filter_map(of).collect())
+    }
+
+    async fn send(&self, server: &Server, mut stop: watch::Receiver<bool>, until: Until) -> Result<Sent, Failure> {
         let mut sent = Sent::default();
         let ended = tokio::select! {
-            ended = self.send_until_empty(server, &mut sent) => ended,
+            ended = self.send_until(until, server, &mut sent) => ended,
             // What is under way is cut; the next time it goes on from there.
             () = stopped(&mut stop) => Ok(()),
         };
@@ -104,20 +142,27 @@ impl Outbox {
         Ok(sent)
     }
 
-    async fn send_until_empty(&self, server: &Server, sent: &mut Sent) -> Result<(), Failure> {
+    async fn send_until(&self, until: Until, server: &Server, sent: &mut Sent) -> Result<(), Failure> {
         let _turn = self.turn().await?;
         self.sweep();
         let mut pauses = Pauses::forever();
         let mut furthest = BTreeMap::new();
         loop {
             let before = sent.uploaded.len() + sent.refused.len();
-            let Some((tried, run_id, arrived)) = self.pass(server, sent).await? else {
+            let Some(held) = self.pass(server, sent).await? else {
                 if self.pending()?.is_empty() {
                     return Ok(());
                 }
                 continue;
             };
-            let moved_on = furthest.insert(run_id, arrived).is_none_or(|earlier| arrived > earlier);
+            if until == Until::NothingGoes && held.is_server_there {
+                sent.why = Some(held.tried.error.why().to_owned());
+                return Ok(());
+            }
+            let Held { tried, arrived, .. } = held;
+            let moved_on = arrived.is_some_and(|(run_id, arrived)| {
+                furthest.insert(run_id, arrived).is_none_or(|earlier| arrived > earlier)
+            });
             if moved_on || sent.uploaded.len() + sent.refused.len() > before {
                 pauses.restart();
             }
@@ -127,15 +172,20 @@ impl Outbox {
         }
     }
 
-    /// Tries each once, until the server cannot be reached. Of the first that could not be sent now: why, which, and how
-    /// much of it arrived all the same.
-    async fn pass(&self, server: &Server, sent: &mut Sent) -> Result<Option<(Tried, RunId, u64)>, Failure> {
-        let mut first = None;
+    /// Tries each once, until the server cannot be reached; returns the first that could not be sent now.
+    async fn pass(&self, server: &Server, sent: &mut Sent) -> Result<Option<Held>, Failure> {
+        let mut first: Option<Held> = None;
+        let mut is_server_there = true;
         for path in self.pending()? {
             let package = match load(&path) {
-                Ok(Some(package)) => package,
-                Ok(None) => continue,
-                Err(why) => {
+                Loaded::Report(package, _) => package,
+                Loaded::Gone => continue,
+                Loaded::Unreadable(error) => {
+                    let tried = Tried::unreachable(format!("{} cannot be read: {error}", path.display()));
+                    first.get_or_insert(Held { tried, arrived: None, is_server_there });
+                    continue;
+                }
+                Loaded::Broken(why) => {
                     sent.refused.push(self.refuse(&path, why)?);
                     continue;
                 }
@@ -152,14 +202,16 @@ impl Outbox {
                 // A token can be renewed, an address corrected, a server updated. The next may be another project's.
                 Err(tried) => {
                     let others_may_pass = tried.status().is_some();
-                    first.get_or_insert((tried, package.run_id(), package.arrived()));
+                    is_server_there &= tried.error.is_the_server_s();
+                    let arrived = Some((package.run_id(), package.arrived()));
+                    first.get_or_insert(Held { tried, arrived, is_server_there });
                     if !others_may_pass {
                         break;
                     }
                 }
             }
         }
-        Ok(first)
+        Ok(first.map(|held| Held { is_server_there, ..held }))
     }
 
     /// The server has it.
@@ -241,18 +293,30 @@ fn reports(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(reports)
 }
 
-/// What is to be sent; `None` when another hand took it away.
-fn load(path: &Path) -> Result<Option<Package>, String> {
-    let bytes = match fs::read(path) {
+/// A file of the outbox.
+enum Loaded {
+    Report(Package, ProjectSlug),
+    /// Another hand took it away.
+    Gone,
+    /// The disk, or this process, does not let it be read now.
+    Unreadable(io::Error),
+    /// What it holds is not the report that it should be.
+    Broken(String),
+}
+
+fn load(path: &Path) -> Loaded {
+    let bytes = match File::open(path).and_then(spool::bounded) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(format!("it cannot be read: {error}")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Loaded::Gone,
+        Err(error) => return Loaded::Unreadable(error),
     };
     let named: Option<RunId> = path.file_name().and_then(|name| name.to_str()?.strip_suffix(EXTENSION)?.parse().ok());
-    let report = spool::read(path).map_err(|failure| failure.message)?;
-    match named {
-        Some(run_id) if run_id == report.run_id => Ok(Some(Package::packed(run_id, bytes))),
-        _ => Err(format!("its name is not that of its run, {}", report.run_id)),
+    match spool::parse(&bytes) {
+        Ok(report) if named == Some(report.run_id) => {
+            Loaded::Report(Package::packed(report.run_id, bytes), report.project)
+        }
+        Ok(report) => Loaded::Broken(format!("its name is not that of its run, {}", report.run_id)),
+        Err(why) => Loaded::Broken(format!("{}: {why}", path.display())),
     }
 }
 

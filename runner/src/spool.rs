@@ -132,27 +132,35 @@ pub fn read(path: &Path) -> Result<Report, Failure> {
         io::ErrorKind::NotFound => broken("there is no such file".to_owned()),
         _ => broken(error.to_string()),
     })?;
-    let too_large = || broken(format!("too large for a report: at most {} MiB are read", MAX_BYTES >> 20));
     if file.metadata().is_ok_and(|data| data.len() > MAX_BYTES as u64) {
-        return Err(too_large());
+        return Err(broken(too_large()));
     }
     let bytes = bounded(file).map_err(|error| broken(error.to_string()))?;
-    let plain = if bytes.starts_with(&GZIP) {
-        bounded(flate2::read::GzDecoder::new(&bytes[..])).map_err(|error| broken(error.to_string()))?
-    } else {
-        bytes
+    parse(&bytes).map_err(broken)
+}
+
+/// A report's bytes, compressed or not.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Report, String> {
+    let unpacked = match bytes.starts_with(&GZIP) {
+        true => Some(bounded(flate2::read::GzDecoder::new(bytes)).map_err(|error| error.to_string())?),
+        false => None,
     };
+    let plain = unpacked.as_deref().unwrap_or(bytes);
     if plain.len() > MAX_BYTES {
         return Err(too_large());
     }
-    Report::from_json(&plain).map_err(|error| broken(error.to_string()))
+    Report::from_json(plain).map_err(|error| error.to_string())
+}
+
+fn too_large() -> String {
+    format!("too large for a report: at most {} MiB are read", MAX_BYTES >> 20)
 }
 
 /// How every gzip stream begins.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Of what has no length of its own no more is read than a report may have, and one byte.
-fn bounded(source: impl io::Read) -> io::Result<Vec<u8>> {
+pub(crate) fn bounded(source: impl io::Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)

@@ -22,6 +22,7 @@ mod ready;
 mod record;
 mod recover;
 mod releases;
+mod sending;
 mod shell;
 mod signals;
 mod state;
@@ -31,6 +32,7 @@ pub(crate) mod supervisor;
 mod token;
 mod tree;
 
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use plimsoll_domain::ids::ProjectSlug;
@@ -48,6 +50,7 @@ use job::{Job, Outcome};
 use lock::Locks;
 use log::say;
 use releases::Releases;
+use sending::Held;
 use signals::Asked;
 use state::State;
 use stopper::{Stop, turned};
@@ -62,6 +65,8 @@ struct Agent {
     outbox: Outbox,
     id: Uuid,
     gpus: Option<Gpus>,
+    /// Why reports wait, as said last.
+    told: Mutex<String>,
     _locks: Locks,
 }
 
@@ -106,6 +111,7 @@ pub async fn run(config: Config, server: Server, once: bool, json: bool) -> Resu
         server,
         state,
         gpus,
+        told: Mutex::default(),
         _locks: locks,
     };
     agent.recover(&mut asked.drain.clone()).await;
@@ -125,8 +131,9 @@ impl Agent {
         let mut ours = Pauses::forever();
         let mut releases = Releases::default();
         let mut told = String::new();
+        let mut held = Held::new();
         while !*asked.drain.borrow() {
-            self.send_reports(asked.drain.clone()).await;
+            self.send_first(&mut held, &asked.drain).await;
             let projects = match self.able(&releases) {
                 Ok(projects) => projects,
                 Err(why) => {
@@ -138,7 +145,10 @@ impl Agent {
             let claim = Claim { runner: self.facts(projects), wait_s: WAIT_S };
             let begun = Instant::now();
             let claimed = tokio::select! {
-                () = turned(&mut asked.drain) => break,
+                () = turned(&mut asked.drain) => {
+                    self.give_back(&mut asked.now).await;
+                    break;
+                }
                 claimed = self.server.claim(&claim) => claimed,
             };
             let assignment = match claimed {
@@ -161,6 +171,7 @@ impl Agent {
             };
             let (project, run) = (assignment.project.clone(), assignment.run_id);
             let outcome = self.take(assignment, releases.of(&project, run), &asked).await;
+            held = Held::new();
             done.jobs += 1;
             done.last = Some(outcome.how);
             self.wait_until_clean(outcome.dirt, &mut asked.drain).await;
@@ -220,13 +231,33 @@ impl Agent {
         running.await
     }
 
-    /// The projects whose jobs can be carried out now.
+    /// The answer to the last request for a job may be on its way still: a request for none gives back what came of it.
+    async fn give_back(&self, now: &mut watch::Receiver<bool>) {
+        let none = Claim { runner: self.facts(Vec::new()), wait_s: 0 };
+        let heard = tokio::select! {
+            () = turned(now) => return,
+            heard = self.server.claim(&none) => heard,
+        };
+        if let Err(error) = heard {
+            say(None, &format!("the server did not hear that no job is wanted any more: {}", error.why()));
+        }
+    }
+
+    /// The projects whose jobs can be carried out now. One whose report waits is not among them: the server, which has no
+    /// report, would have the same job measured again.
     fn able(&self, releases: &Releases) -> Result<Vec<ProjectSlug>, String> {
-        spool::space(self.state.folder()).map_err(|failure| format!("no job is taken: {}", failure.message))?;
+        let failed = |failure: Failure| format!("no job is taken: {}", failure.message);
+        spool::space(self.state.folder()).map_err(failed)?;
+        let waiting = self.outbox.projects().map_err(failed)?;
         let free = |recipe: &&Recipe| ports::taken(&recipe.ports).is_empty();
+        let sent = |recipe: &&Recipe| !waiting.contains(&recipe.project);
+        let free: Vec<&Recipe> = self.config.projects.iter().filter(free).collect();
         let rested = |recipe: &&Recipe| !releases.rests(&recipe.project);
-        let able: Vec<ProjectSlug> =
-            self.config.projects.iter().filter(rested).filter(free).map(|recipe| recipe.project.clone()).collect();
+        if !free.is_empty() && !free.iter().any(sent) {
+            return Err("no job is taken: reports of all projects that could be measured wait to be sent".to_owned());
+        }
+        let able = free.into_iter().filter(sent).filter(rested);
+        let able: Vec<ProjectSlug> = able.map(|recipe| recipe.project.clone()).collect();
         if able.is_empty() {
             let taken: Vec<u16> = self.config.projects.iter().flat_map(|recipe| ports::taken(&recipe.ports)).collect();
             if taken.is_empty() {
@@ -247,22 +278,6 @@ impl Agent {
         }
     }
 
-    /// Sends what waits for as long as it takes; returns how much is left when `stop` ends it.
-    async fn send_reports(&self, stop: watch::Receiver<bool>) -> usize {
-        match self.outbox.send_all(&self.server, stop).await {
-            Ok(sent) => {
-                for refused in &sent.refused {
-                    say(None, &format!("{}: {}", refused.path.display(), refused.why));
-                }
-                sent.left
-            }
-            Err(failure) => {
-                say(None, &failure.message);
-                1
-            }
-        }
-    }
-
     /// Another job would be measured beside what this one left.
     async fn wait_until_clean(&self, dirt: Option<clean::Before>, drain: &mut watch::Receiver<bool>) {
         self.end_leftovers(drain).await;
@@ -280,18 +295,14 @@ impl Agent {
     async fn pause(&self, time: Duration, drain: &mut watch::Receiver<bool>) {
         let _ = tokio::time::timeout(time, turned(drain)).await;
     }
-
-    /// What waits is on disk; a moment is spent on it all the same.
-    async fn last_try(&self, asked: &Asked) {
-        const MOMENT: Duration = Duration::from_secs(20);
-        let _ = tokio::time::timeout(MOMENT, self.send_reports(asked.now.clone())).await;
-    }
 }
 
-/// A state that lasts is said once.
+/// A state that lasts is said once; without a text it is over.
 fn tell_once(told: &mut String, text: &str) {
     if told != text {
-        say(None, text);
+        if !text.is_empty() {
+            say(None, text);
+        }
         text.clone_into(told);
     }
 }

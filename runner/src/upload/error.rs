@@ -17,9 +17,15 @@ pub enum ServerError {
 }
 
 impl ServerError {
-    /// Whether this very content is refused, now and later, whoever sends it.
+    /// Whether this very content is refused, now and later, whoever sends it. Only Plimsoll itself can say so: what a
+    /// proxy on the way says may be over with the next change of the proxy.
     pub fn is_for_good(&self) -> bool {
-        matches!(self, Self::Refused { status: 400 | 409 | 413 | 415 | 422, .. })
+        matches!(self, Self::Refused { status: 400 | 409 | 413 | 415 | 422, problem: true, .. })
+    }
+
+    /// Whether the server itself says no; else the answer may be that of a proxy whose server is away.
+    pub(crate) fn is_the_server_s(&self) -> bool {
+        matches!(self, Self::Refused { problem: true, .. })
     }
 
     /// What the server said.

@@ -1,7 +1,10 @@
 //! A job from its claim to its report, and how the agent ends.
 
+use plimsoll_domain::ids::RunId;
 use plimsoll_domain::job::{Ending, Stage};
-use plimsoll_domain::report::Status;
+use plimsoll_domain::report::{Report, Status};
+use plimsoll_domain::synthetic::Synthetic;
+use plimsoll_runner::outbox::Outbox;
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -172,6 +175,65 @@ fn a_job_that_is_another_s_by_now_is_given_up_without_a_word() {
     assert_eq!(code, Some(0));
     assert!(done["last"].as_str().unwrap().contains("the lease is over"), "{done}");
     assert!(server.reports().is_empty() && server.ended().is_empty());
+}
+
+#[test]
+fn a_proxy_without_its_server_ends_no_run() {
+    let server = Server::start();
+    let bench = Bench::new(&server, "");
+    server.give(Claimed::Job(bench.job()));
+    let agent = bench.agent(&["--once"]);
+    server.wait_for_stage(Stage::Smoke);
+    server.answer_beats(404, json!("<html><body><h1>404 Not Found</h1></body></html>"));
+    server.wait_for_beats(server.beats().len() + 3);
+    server.answer_beats(200, json!({ "lease_s": 60 }));
+    assert_eq!(server.wait_for_report().run_id.to_string(), bench.run);
+    assert_eq!(agent.wait().0, Some(0));
+    assert!(server.ended().is_empty() && bench.log().contains("does not hear the heartbeat (status 404"));
+}
+
+#[test]
+fn a_report_that_the_server_does_not_take_holds_up_its_own_project_only() {
+    let server = Server::start();
+    let bench = Bench::new(&server, "");
+    let of = |project: &str| {
+        let run_id = RunId(uuid::Uuid::now_v7());
+        Report { run_id, ..Synthetic { project: project.to_owned(), ..Synthetic::default() }.report() }
+    };
+    let outbox = Outbox::open(&bench.at("state/outbox")).unwrap();
+    let lost = outbox.keep(&of("lost")).unwrap();
+    server.forbid(Some("lost"));
+    server.give(Claimed::Job(bench.job()));
+    assert_eq!(bench.agent(&["--once"]).wait().0, Some(0));
+    assert_eq!(server.wait_for_report().run_id.to_string(), bench.run);
+    assert_eq!(outbox.pending().unwrap(), [lost]);
+
+    let asked = server.asked().len();
+    let own = of("test");
+    outbox.keep(&own).unwrap();
+    server.forbid(Some("test"));
+    let agent = bench.agent(&[]);
+    let said = "reports of all projects that could be measured wait to be sent";
+    wait_for("the agent's word", || bench.log().contains(said).then_some(()));
+    assert_eq!(server.asked().len(), asked, "the same run might be given out again");
+    server.forbid(None);
+    server.wait_for_claims(asked + 1);
+    assert!(server.reports().iter().any(|report| report.run_id == own.run_id), "the report goes first");
+    drop(agent);
+}
+
+#[test]
+fn asked_to_end_while_it_waits_for_a_job_it_gives_back_what_may_be_on_its_way() {
+    let server = Server::start();
+    let bench = Bench::new(&server, "");
+    server.give(Claimed::Stall(String::new()));
+    let agent = bench.agent(&[]);
+    server.wait_for_claims(1);
+    agent.signal(Signal::TERM);
+    assert_eq!(agent.wait().0, Some(0));
+    let asked = server.asked();
+    let last = asked.last().unwrap();
+    assert_eq!((asked.len(), &last["runner"]["projects"], &last["wait_s"]), (2, &json!([]), &json!(0)), "{asked:?}");
 }
 
 #[test]

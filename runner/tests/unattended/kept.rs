@@ -129,6 +129,52 @@ async fn a_report_that_the_token_does_not_reach_holds_no_other_up() {
     assert_eq!(receiver.times(&first.run_id.to_string()), 1);
 }
 
+#[tokio::test]
+async fn what_a_proxy_refuses_is_sent_once_the_proxy_lets_it_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let outbox = Outbox::open(folder.path()).unwrap();
+    let run = report(1);
+    outbox.keep(&run).unwrap();
+    let receiver = Receiver::start(State { proxy: [413, 404, 400].into(), ..State::default() });
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let (_stop, stopped) = watch::channel(false);
+    let server = Server::new(&receiver.address, None).unwrap();
+    // As one that waits for the server only: it is away while its proxy answers.
+    let sending = outbox.send_what_goes(&server, stopped);
+    let sent = tokio::time::timeout(Duration::from_secs(60), sending).await.expect("it ends").unwrap();
+    assert_eq!((sent.uploaded.len(), &sent.refused[..], sent.left), (1, &[][..], 0));
+    assert_eq!((receiver.times(&run.run_id.to_string()), receiver.state().seen.len()), (1, 4));
+}
+
+#[tokio::test]
+async fn what_the_server_itself_does_not_take_now_and_what_cannot_be_read_waits_and_holds_nothing_up() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let folder = tempfile::tempdir().unwrap();
+    let outbox = Outbox::open(folder.path()).unwrap();
+    let (first, second, third) = (report(1), report(2), report(3));
+    let unreadable = outbox.keep(&first).unwrap();
+    let kept = folder.path().join("kept");
+    std::fs::rename(&unreadable, &kept).unwrap();
+    // A file that is there, and whose first byte is an error of the device (EIO).
+    std::os::unix::fs::symlink("/proc/self/mem", &unreadable).unwrap();
+    let forbidden = outbox.keep(&second).unwrap();
+    outbox.keep(&third).unwrap();
+    let receiver = Receiver::start(State { forbids: Some(second.run_id.to_string()), ..State::default() });
+    let server = Server::new(&receiver.address, None).unwrap();
+    let (_stop, stopped) = watch::channel(false);
+    let sending = outbox.send_what_goes(&server, stopped.clone());
+    let sent = tokio::time::timeout(Duration::from_secs(30), sending).await.expect("it ends").unwrap();
+    assert_eq!(sent.uploaded.iter().map(|one| one.run_id).collect::<Vec<_>>(), [third.run_id]);
+    assert_eq!((&sent.refused[..], sent.left), (&[][..], 2));
+    assert!(sent.why.unwrap().contains("cannot be read: Input/output error"));
+    assert_eq!(outbox.pending().unwrap(), [unreadable.clone(), forbidden]);
+    assert_eq!(outbox.projects().unwrap().into_iter().collect::<Vec<_>>(), [second.project]);
+
+    std::fs::rename(kept, unreadable).unwrap();
+    receiver.state().forbids = None;
+    assert_eq!(send(&outbox, &receiver).await.uploaded.len(), 2);
+}
+
 /// Says which reports it keeps and sends them, as a process of its own.
 #[tokio::test]
 #[ignore = "run by the tests below as a process of its own"]

@@ -31,6 +31,8 @@ pub(crate) struct State {
     pub keeps_pieces: bool,
     /// What it answers instead of taking a report.
     pub refuses: Option<(u16, Value)>,
+    /// What a proxy before it answers first, in HTML and by these statuses.
+    pub proxy: VecDeque<u16>,
     /// The run whose project the token does not reach.
     pub forbids: Option<String>,
     /// Request lines, in their order.
@@ -150,8 +152,15 @@ fn serve(mut stream: Metered, state: &Mutex<State>, comparison: &Comparison) -> 
             }
         }
     }
-    let (status, json) = state.lock().unwrap().answer(method, run.as_deref(), offset, &body, comparison);
-    let body = json.to_string();
+    let mut state = state.lock().unwrap();
+    let (status, body) = match state.proxy.pop_front() {
+        Some(status) => (status, "<html><body><h1>nginx</h1></body></html>".to_owned()),
+        None => {
+            let (status, json) = state.answer(method, run.as_deref(), offset, &body, comparison);
+            (status, json.to_string())
+        }
+    };
+    drop(state);
     let head = format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
     stream.write_all((head + &body).as_bytes())
 }
