@@ -200,6 +200,18 @@ pub enum StepRole {
     Soak,
 }
 
+impl StepRole {
+    /// How long the slices of a step are: a second in short steps, else ten. On those of the soak and of one worker a
+    /// verdict rests, which wants many of them: these steps count as short up to ten minutes, all others up to one.
+    pub fn slice_ms(self, duration_ms: u64) -> u64 {
+        let short_ms = match self {
+            Self::Single | Self::Soak => 600_000,
+            Self::Check | Self::WarmUp | Self::Planned | Self::Beyond | Self::Bisect | Self::Capacity => 60_000,
+        };
+        if duration_ms < short_ms { 1_000 } else { 10_000 }
+    }
+}
+
 /// One concurrency level held for a while.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

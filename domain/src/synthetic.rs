@@ -257,8 +257,7 @@ impl Run<'_> {
         let latency_ms = f64::from(workers) / tps * 1_000.0;
         let edge_s = (seconds / 10).clamp(u64::from(seconds > 2), 10);
         let (from, to) = (ramp_s + edge_s, (seconds - edge_s).max(ramp_s + edge_s));
-        // As the runner cuts them.
-        let slice_s = if seconds < 600 { 1 } else { 10 };
+        let slice_s = role.slice_ms(seconds * 1_000) / 1_000;
         let mut step = Step {
             role,
             workers,

@@ -43,11 +43,6 @@ pub(super) fn trim_ms(duration_ms: u64) -> u64 {
     (duration_ms / 10).min(10_000)
 }
 
-/// Length of a slice: a second, in long steps ten.
-pub(super) fn slice_ms(duration_ms: u64) -> u64 {
-    if duration_ms < 600_000 { 1_000 } else { 10_000 }
-}
-
 pub(super) fn ms(ms: u64) -> Nanos {
     ms.saturating_mul(MS)
 }
@@ -72,7 +67,6 @@ mod tests {
         ] {
             assert_eq!(measured_part(duration, ramp), part, "{duration} ms with {ramp} ms");
         }
-        assert_eq!((slice_ms(599_999), slice_ms(600_000)), (1_000, 10_000));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use plimsoll_domain::outcome::{ErrorKind, Outcomes};
 use plimsoll_domain::report::{Completed, GeneratorUse, Step, StepRole, Window};
 
 use super::clock::{MS, Nanos, SECOND};
-use super::schedule::{measured_part, ms, slice_ms, trim_ms};
+use super::schedule::{measured_part, ms, trim_ms};
 
 /// A concurrency level to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Record {
             from_ms,
             to_ms,
             decided: plan.min_successes == 0,
-            slice_ms: slice_ms(plan.duration_ms),
+            slice_ms: plan.role.slice_ms(plan.duration_ms),
             connections: 0,
             outcomes: Outcomes::default(),
             completed: Completed::default(),
