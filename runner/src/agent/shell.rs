@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt as _;
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use tokio::runtime::Handle;
 
 use super::record::Record;
@@ -65,7 +65,7 @@ impl Surroundings {
         is_logged: bool,
     ) -> Result<String, Ill> {
         let mut record = Record::open(&self.log).map_err(|error| Ill::NotStarted(error.to_string()))?;
-        let mut child = Command::new(program)
+        let child = Command::new(program)
             .args(arguments)
             .current_dir(&self.folder)
             .env_clear()
@@ -77,16 +77,16 @@ impl Surroundings {
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| Ill::NotStarted(format!("{program}: {error}")))?;
-        let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
         let mut group = Group::of(child);
         let leader = group.leader;
+        let Group { child, out, err, .. } = &mut group;
         let mut kept = Vec::new();
         let reading = async {
             let (mut left, mut right) = ([0; 4096], [0; 4096]);
             while out.is_some() || err.is_some() {
                 tokio::select! {
-                    read = some(&mut out, &mut left) => match read {
-                        0 => out = None,
+                    read = some(out, &mut left) => match read {
+                        0 => *out = None,
                         length => {
                             kept.extend_from_slice(&left[..length.min(MOST.saturating_sub(kept.len()))]);
                             if is_logged {
@@ -94,8 +94,8 @@ impl Surroundings {
                             }
                         }
                     },
-                    read = some(&mut err, &mut right) => match read {
-                        0 => err = None,
+                    read = some(err, &mut right) => match read {
+                        0 => *err = None,
                         length => record.write(&right[..length]),
                     },
                 }
@@ -104,8 +104,8 @@ impl Surroundings {
         let waiting = async {
             tokio::pin!(reading);
             tokio::select! {
-                () = &mut reading => group.wait().await,
-                status = group.wait() => {
+                () = &mut reading => wait(child).await,
+                status = wait(child) => {
                     // What it left behind may hold its output open for ever.
                     let _ = tokio::time::timeout(Duration::from_millis(500), reading).await;
                     status
@@ -153,18 +153,14 @@ fn ending(status: ExitStatus) -> String {
 struct Group {
     leader: Option<Pid>,
     child: Option<Child>,
+    out: Option<ChildStdout>,
+    err: Option<ChildStderr>,
 }
 
 impl Group {
-    fn of(child: Child) -> Self {
-        Self { leader: child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?)), child: Some(child) }
-    }
-
-    async fn wait(&mut self) -> io::Result<ExitStatus> {
-        match &mut self.child {
-            Some(child) => child.wait().await,
-            None => Err(io::Error::other("nobody waits for it any more")),
-        }
+    fn of(mut child: Child) -> Self {
+        let leader = child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
+        Self { leader, out: child.stdout.take(), err: child.stderr.take(), child: Some(child) }
     }
 
     /// What a command leaves behind on purpose goes on until the end of the run.
@@ -173,16 +169,37 @@ impl Group {
     }
 }
 
+async fn wait(child: &mut Option<Child>) -> io::Result<ExitStatus> {
+    match child {
+        Some(child) => child.wait().await,
+        None => Err(io::Error::other("nobody waits for it any more")),
+    }
+}
+
 impl Drop for Group {
     fn drop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
         let leader = self.leader;
         let Ok(runtime) = Handle::try_current() else { return signal(leader, Signal::KILL) };
+        let (out, err) = (self.out.take(), self.err.take());
         signal(leader, Signal::TERM);
         runtime.spawn(async move {
-            let _ = tokio::time::timeout(GRACE, child.wait()).await;
+            let ended = async {
+                tokio::select! {
+                    _ = child.wait() => {}
+                    // Somebody must read: a command that is told to end and cannot write dies of that first.
+                    () = async { tokio::join!(drain(out), drain(err)); std::future::pending().await } => {}
+                }
+            };
+            let _ = tokio::time::timeout(GRACE, ended).await;
             signal(leader, Signal::KILL);
         });
+    }
+}
+
+async fn drain(from: Option<impl tokio::io::AsyncRead + Unpin>) {
+    if let Some(mut from) = from {
+        let _ = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
     }
 }
 
