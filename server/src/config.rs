@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use secrecy::{ExposeSecret as _, SecretString};
@@ -171,6 +171,28 @@ pub fn default_data_dir() -> Option<PathBuf> {
     Some(data.join("plimsoll"))
 }
 
+/// Where a server leaves what it makes new projects, for the commands beside it: they do not know where it listens.
+fn new_projects_file(data_dir: &Path) -> PathBuf {
+    data_dir.join("new-projects")
+}
+
+/// Leaves it there. One that cannot be written is removed: without it commands make new projects private.
+pub(crate) fn note_new_projects(data_dir: &Path, visibility: Visibility) {
+    if noted_new_projects(data_dir) == Some(visibility) {
+        return;
+    }
+    let path = new_projects_file(data_dir);
+    if let Err(error) = std::fs::write(&path, format!("{}\n", visibility.name())) {
+        let _ = std::fs::remove_file(&path);
+        tracing::warn!(%error, path = %path.display(), "commands make new projects private: this is not written");
+    }
+}
+
+/// What the server that ran last with the data directory makes new projects; `None` when none left it.
+pub fn noted_new_projects(data_dir: &Path) -> Option<Visibility> {
+    std::fs::read_to_string(new_projects_file(data_dir)).ok()?.trim().parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,6 +205,18 @@ mod tests {
             url: "https://github.example/".to_owned(),
             api_url: "https://api.github.example".to_owned(),
         }
+    }
+
+    #[test]
+    fn what_new_projects_are_is_left_for_commands() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(noted_new_projects(folder.path()), None);
+        for visibility in [Visibility::Public, Visibility::Private] {
+            note_new_projects(folder.path(), visibility);
+            assert_eq!(noted_new_projects(folder.path()), Some(visibility));
+        }
+        std::fs::write(new_projects_file(folder.path()), "pub").unwrap();
+        assert_eq!(noted_new_projects(folder.path()), None, "a half-written one counts for nothing");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::access::{self, TokenFileError, Tokens};
-use crate::config::{Config, ConfigError};
+use crate::config::{self, Config, ConfigError};
 use crate::postgres::{self, Cluster, Options, PostgresError};
 use crate::router::router;
 use crate::state::{AppState, Settings};
@@ -33,6 +33,11 @@ pub enum ServeError {
     Token(#[from] TokenFileError),
     #[error("the data directory {path}: {source}")]
     DataDir { path: PathBuf, source: io::Error },
+    #[error(
+        "no server has run with --data-dir {0}: start one there first (`plimsoll-server serve`), or name the one that \
+         runs, by its --data-dir or --database-url"
+    )]
+    NeverRan(PathBuf),
     #[error("listening on {at}: {source}")]
     Listen { at: SocketAddr, source: io::Error },
     #[error("a task of ours failed: {0}")]
@@ -73,6 +78,7 @@ impl Server {
         let pool = store::database::open(&url, CONNECTIONS).await?;
         store::migrate::run(&pool).await?;
         let (token, token_file) = access::ensure(&pool, &data_dir).await?;
+        config::note_new_projects(&data_dir, config.new_projects());
 
         let failed = |source| ServeError::Listen { at: config.listen, source };
         let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
@@ -183,13 +189,24 @@ const DATABASE: &str = "plimsoll";
 /// The database in a data directory: that of the server that runs on it, or else one that is started, and ends with the
 /// cluster that is returned.
 pub async fn embedded_database(data_dir: &Path) -> Result<(SecretString, Option<Cluster>), ServeError> {
-    let dir = make_data_dir(data_dir)?.join("postgres");
-    let running = dir.clone();
-    if let Some(url) = tokio::task::spawn_blocking(move || postgres::running(&running, DATABASE)).await?? {
+    let at = data_dir.to_owned();
+    if let Some(url) = tokio::task::spawn_blocking(move || running_database(&at)).await?? {
         return Ok((url, None));
     }
-    let (url, cluster) = embedded(dir, true).await?;
+    let (url, cluster) = embedded(make_data_dir(data_dir)?.join("postgres"), true).await?;
     Ok((url, Some(cluster)))
+}
+
+/// The database of the server that runs on a data directory; `None` when none does. One that no server has run with is
+/// refused rather than made: its path is a mistake.
+pub fn running_database(data_dir: &Path) -> Result<Option<SecretString>, ServeError> {
+    let dir = data_dir.join("postgres");
+    // First: of one that is just being made the lock says more.
+    let running = postgres::running(&dir, DATABASE)?;
+    if running.is_none() && !postgres::is_made(&dir)? {
+        return Err(ServeError::NeverRan(data_dir.to_owned()));
+    }
+    Ok(running)
 }
 
 async fn embedded(dir: PathBuf, durable: bool) -> Result<(SecretString, Cluster), ServeError> {

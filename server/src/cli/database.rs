@@ -3,8 +3,10 @@
 use std::future::Future;
 use std::path::PathBuf;
 
-use plimsoll_server::config::{ConfigError, default_data_dir};
+use plimsoll_domain::ids::ProjectSlug;
+use plimsoll_server::config::{self, ConfigError, default_data_dir};
 use plimsoll_server::serve;
+use plimsoll_server::store::projects::{self, Visibility};
 use plimsoll_server::store::{self, Pool};
 use secrecy::{ExposeSecret as _, SecretString};
 
@@ -34,6 +36,14 @@ impl Database {
         self.database_url.clone().filter(is_set)
     }
 
+    /// What a project becomes that a command makes: what is said, else what the server that ran last with the data
+    /// directory makes them. Beside a database URL only a data directory that is named too can be that server's.
+    pub(super) fn new_projects(&self, said: Option<Visibility>) -> Visibility {
+        let ours = self.url().is_none() || self.data_dir.is_some();
+        let noted = || config::noted_new_projects(&self.data_dir().ok().filter(|_| ours)?);
+        said.or_else(noted).unwrap_or(Visibility::Private)
+    }
+
     /// Does `work` on the database: the given one, that of the server that runs on the data directory, or else the
     /// embedded one, which then runs as long as the work takes.
     pub(super) fn with<T, F: Future<Output = Result<T, CliError>>>(
@@ -58,4 +68,10 @@ impl Database {
 
 pub(super) fn is_set(secret: &SecretString) -> bool {
     !secret.expose_secret().is_empty()
+}
+
+/// Whether a project is named that there is not yet.
+pub(super) async fn is_new(pool: &Pool, project: Option<&ProjectSlug>) -> Result<bool, CliError> {
+    let Some(project) = project else { return Ok(false) };
+    Ok(projects::is_public(pool, project).await?.is_none())
 }

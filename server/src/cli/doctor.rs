@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use plimsoll_server::doctor::{self, Patient};
-use plimsoll_server::{postgres, store};
+use plimsoll_server::{serve, store};
 use serde_json::json;
 
 use super::CliError;
@@ -32,7 +32,7 @@ impl Args {
         let data_dir = self.database.data_dir()?;
         let url = match self.database.url() {
             Some(url) => Ok(url),
-            None => match postgres::running(&data_dir.join("postgres"), "plimsoll") {
+            None => match serve::running_database(&data_dir) {
                 Ok(Some(url)) => Ok(url),
                 Ok(None) => Err(format!("no server runs on {}", data_dir.display())),
                 Err(error) => Err(error.to_string()),

@@ -10,7 +10,7 @@ use plimsoll_server::store::members;
 use plimsoll_server::store::projects::Visibility;
 use serde_json::json;
 
-use super::database::Database;
+use super::database::{Database, is_new};
 use super::{CliError, table};
 
 #[derive(Debug, clap::Args)]
@@ -41,9 +41,10 @@ struct Add {
     /// In this project [default: in all]
     #[arg(long, value_name = "PROJECT")]
     project: Option<ProjectSlug>,
-    /// Who may read the project, if it is new.
-    #[arg(long, value_name = "VISIBILITY", env = "PLIMSOLL_NEW_PROJECTS", default_value = "private")]
-    new_projects: Visibility,
+    /// Who may read the project, if it is new [default: what the server that ran last with the data directory makes new
+    /// ones, else private]
+    #[arg(long, value_name = "VISIBILITY", env = "PLIMSOLL_NEW_PROJECTS")]
+    new_projects: Option<Visibility>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -79,10 +80,15 @@ impl Args {
 fn add(args: Add) -> Result<(), CliError> {
     let Add { database, login, scope, project, new_projects } = args;
     let grant = Grant { scope, project };
-    let new = database.with(async |pool| {
+    let visibility = database.new_projects(new_projects);
+    let (new, is_new) = database.with(async |pool| {
+        let is_new = is_new(&pool, grant.project.as_ref()).await?;
         let by = Entry::new("console", "member.set");
-        Ok(acts::put_member(&pool, by, &login, &grant, new_projects).await?)
+        Ok((acts::put_member(&pool, by, &login, &grant, visibility).await?, is_new))
     })?;
+    if let Some(project) = grant.project.as_ref().filter(|_| is_new) {
+        eprintln!("Project {project} is new, and {}.", visibility.name());
+    }
     let (done, place) = (if new { "may now" } else { "may from now on" }, place(grant.project.as_ref()));
     eprintln!("{login} {done} {} in {place}.", scope.name());
     Ok(())

@@ -116,7 +116,7 @@ impl CliError {
                 | Self::Io(_)
                 | Self::Act(ActError::Store(_) | ActError::Random(_))
         );
-        let misused = !failed || matches!(self, Self::Serve(ServeError::Config(_)));
+        let misused = !failed || matches!(self, Self::Serve(ServeError::Config(_) | ServeError::NeverRan(_)));
         ExitCode::from(if misused { 2 } else { 70 })
     }
 }

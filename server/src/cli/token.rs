@@ -13,7 +13,7 @@ use plimsoll_server::store::tokens::{self, State, Token};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 
-use super::database::Database;
+use super::database::{Database, is_new};
 use super::{CliError, table};
 
 #[derive(Debug, clap::Args)]
@@ -48,9 +48,10 @@ struct Create {
     /// The time after which it ends, such as 90d [default: never]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     expires: Option<Duration>,
-    /// Who may read the project, if it is new.
-    #[arg(long, value_name = "VISIBILITY", env = "PLIMSOLL_NEW_PROJECTS", default_value = "private")]
-    new_projects: Visibility,
+    /// Who may read the project, if it is new [default: what the server that ran last with the data directory makes new
+    /// ones, else private]
+    #[arg(long, value_name = "VISIBILITY", env = "PLIMSOLL_NEW_PROJECTS")]
+    new_projects: Option<Visibility>,
     /// Print an object with all that is known of it.
     #[arg(long)]
     json: bool,
@@ -90,10 +91,15 @@ impl Args {
 fn create(args: Create) -> Result<(), CliError> {
     let Create { database, name, scope, project, expires, new_projects, json } = args;
     let new = NewToken { name, grant: Grant { scope, project }, lasts: expires };
-    let (secret, token) = database.with(async |pool| {
+    let visibility = database.new_projects(new_projects);
+    let ((secret, token), is_new) = database.with(async |pool| {
+        let is_new = is_new(&pool, new.grant.project.as_ref()).await?;
         let by = Entry::new("console", "token.create");
-        Ok(acts::create_token(&pool, by, &new, new_projects).await?)
+        Ok((acts::create_token(&pool, by, &new, visibility).await?, is_new))
     })?;
+    if let Some(project) = new.grant.project.as_ref().filter(|_| is_new) {
+        eprintln!("Project {project} is new, and {}.", visibility.name());
+    }
     eprintln!("Token {:?}: {}. It is not shown again.", token.name, what(&token));
     let mut stdout = std::io::stdout().lock();
     if json {

@@ -157,6 +157,12 @@ impl Directory {
     }
 }
 
+/// Whether there is a database in the folder, running or not.
+pub fn is_made(dir: &Path) -> Result<bool, PostgresError> {
+    let path = dir.join("data/PG_VERSION");
+    path.try_exists().map_err(at(&path))
+}
+
 /// Port and password of the cluster that another process runs here. One that is just starting or ending has no port:
 /// the directory is in use, and cannot be used.
 pub(super) fn running(dir: &Path) -> Result<Option<(u16, SecretString)>, PostgresError> {

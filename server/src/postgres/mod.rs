@@ -12,7 +12,7 @@ mod process;
 pub mod scratch;
 mod supervisor;
 
-pub use directory::make_dir;
+pub use directory::{is_made, make_dir};
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};

@@ -192,12 +192,34 @@ fn the_command_line_works_beside_a_server_and_without_one() {
     let folder = folder();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let create = ["token", "create", "--name", "ci", "--scope", "upload", "--project", "sentiment", "--expires", "90d"];
-    // Nobody runs a database here yet.
+    // A path that no server has run with is a mistake, and stays as it was.
+    let nowhere = folder.path().join("mistyped");
+    for args in [
+        &create[..],
+        &["token", "list"],
+        &["member", "add", "ada", "--scope", "read"],
+        &["project", "set", "sentiment", "--visibility", "public"],
+        &["prune", "--dry-run"],
+        &["prune"],
+    ] {
+        let refused = run(&nowhere, args);
+        let heard = text(&refused.stderr);
+        assert_eq!((refused.status.code(), text(&refused.stdout).as_str()), (Some(2), ""), "{args:?}: {heard}");
+        assert!(heard.contains(&format!("no server has run with --data-dir {}", nowhere.display())), "{heard}");
+    }
+    let doctor = run(&nowhere, &["doctor"]);
+    assert!(text(&doctor.stdout).contains("no server has run with --data-dir"), "{}", text(&doctor.stdout));
+    assert_eq!((doctor.status.code(), nowhere.exists()), (Some(1), false));
+
+    // A server has run here, and made new projects public.
+    drop(Cluster::start(&Options { dir: folder.path().join("postgres"), durable: false }).unwrap());
+    std::fs::write(folder.path().join("new-projects"), "public\n").unwrap();
     let made = run(folder.path(), &create);
     let token = text(&made.stdout);
     assert!(made.status.success(), "{}", text(&made.stderr));
     assert!(token.starts_with("plim_") && token.ends_with('\n') && token.lines().count() == 1, "{token:?}");
     assert!(text(&made.stderr).contains("upload for project sentiment, until "), "{}", text(&made.stderr));
+    assert!(text(&made.stderr).contains("Project sentiment is new, and public."), "{}", text(&made.stderr));
 
     // Somebody does.
     let cluster = Cluster::start(&Options { dir: folder.path().join("postgres"), durable: false }).unwrap();
@@ -220,6 +242,12 @@ fn the_command_line_works_beside_a_server_and_without_one() {
         (vec!["member", "list"], 0, ""),
         (vec!["member", "remove", "ada"], 0, "no member"),
         (vec!["member", "remove", "ada"], 2, "member list"),
+        (vec!["member", "add", "ada", "--scope", "read", "--project", "sentiment"], 0, "in project sentiment"),
+        (
+            vec!["member", "add", "ada", "--scope", "read", "--project", "covert", "--new-projects", "private"],
+            0,
+            "Project covert is new, and private.",
+        ),
         (vec!["project", "show", "sentiment"], 0, ""),
         (vec!["project", "show", "nothing"], 2, "no project nothing"),
         (vec!["project", "set", "sentiment", "--visibility", "public"], 0, "is public"),
@@ -237,7 +265,15 @@ fn the_command_line_works_beside_a_server_and_without_one() {
         pool.close().await;
         found.into_iter().rev().map(|found| format!("{} {}", found.entry.actor, found.entry.action)).collect()
     });
-    let expected = ["token.create", "token.revoke", "member.set", "member.remove", "project.visibility"];
+    let expected = [
+        "token.create",
+        "token.revoke",
+        "member.set",
+        "member.remove",
+        "member.set",
+        "member.set",
+        "project.visibility",
+    ];
     assert_eq!(acts, expected.map(|act| format!("console {act}")));
 }
 

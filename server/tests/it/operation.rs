@@ -158,7 +158,10 @@ async fn the_doctor_s_command_ends_with_1_when_something_failed() {
     assert_eq!((well.status.code(), &document["sound"]), (Some(0), &true.into()), "{document}");
     let none = run(None, false).await;
     let said = String::from_utf8_lossy(&none.stdout);
-    assert!(none.status.code() == Some(1) && said.contains("failed   database: no server runs on"), "{said}");
+    assert!(
+        none.status.code() == Some(1) && said.contains("failed   database: no server has run with --data-dir"),
+        "{said}"
+    );
     std::fs::set_permissions(&token, std::fs::Permissions::from_mode(0o644)).unwrap();
     let open = run(Some(url.expose_secret().to_owned()), false).await;
     let said = String::from_utf8_lossy(&open.stdout);

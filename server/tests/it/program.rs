@@ -92,6 +92,8 @@ fn it_serves_until_it_is_told_to_stop_and_starts_again() {
     assert_eq!(token.trim().len(), 64);
     let mode = fs::metadata(folder.path().join("token")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
+    // For the commands beside it.
+    assert_eq!(fs::read_to_string(folder.path().join("new-projects")).unwrap(), "public\n");
 
     let output = command(folder.path()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
