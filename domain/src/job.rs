@@ -111,7 +111,7 @@ impl Priority {
 
 /// `POST /api/v1/runs`: measure a revision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with project and revision")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RunRequest {
     #[cfg_attr(feature = "openapi", schema(example = "sentiment"))]
@@ -142,7 +142,7 @@ pub struct RunRequest {
 
 /// The revision that is to be measured.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with commit, tag or branch")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Wanted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -257,7 +257,7 @@ pub struct LeaseId(pub Uuid);
 
 /// A runner as it introduces itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with id, name, version, labels and projects")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RunnerFacts {
     /// Chosen once and kept on its disk.
@@ -272,7 +272,7 @@ pub struct RunnerFacts {
 /// `POST /api/v1/agent/claim`: give me a job. Whatever the runner had before counts as given back: it has one at a
 /// time, and asks only when it has none. One without projects only gives back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with runner and wait_s")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Claim {
     pub runner: RunnerFacts,
@@ -302,7 +302,7 @@ pub struct Assignment {
 
 /// `POST /api/v1/agent/runs/{run}/heartbeat`: renews the lease and tells how the run goes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with lease and progress")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Heartbeat {
     pub lease: LeaseId,
@@ -316,7 +316,7 @@ pub const MAX_PROGRESS: usize = 60;
 
 /// How a run goes, about once a second. What is not known is absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with elapsed_ms, stage and figures")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Progress {
     /// Since the runner began with this attempt.
@@ -421,7 +421,7 @@ pub struct HeartbeatAnswer {
 
 /// `POST /api/v1/agent/runs/{run}/end`: it ends without a report. With one, the upload of the report ends it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with lease, how and reason")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Ended {
     pub lease: LeaseId,

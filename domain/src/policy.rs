@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// `capacity_decrease`. The error rate may rise by `error_rate_points`, an absolute difference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "p99_increase, capacity_decrease and error_rate_points")]
 pub struct Policy {
     pub p99_increase: f64,
     pub capacity_decrease: f64,

@@ -82,6 +82,9 @@ pub struct Caller {
     pub request_id: Option<String>,
 }
 
+/// Where a grant without a project reaches.
+pub(super) const WHOLE_SERVER: &str = "the whole server";
+
 impl Caller {
     pub fn anonymous() -> Self {
         Self { who: Who::Anonymous, grants: Vec::new(), by_cookie: false, address: None, request_id: None }
@@ -113,21 +116,21 @@ impl Caller {
 
     /// 401 without a token, 403 with one that does not reach.
     pub fn require(&self, scope: Scope, project: &ProjectSlug) -> Result<(), AppError> {
-        if self.may(scope, project) { Ok(()) } else { Err(self.refusal(scope, Some(project))) }
+        if self.may(scope, project) { Ok(()) } else { Err(self.refusal(scope, &format!("project {project}"))) }
     }
 
     /// The same for the whole server.
     pub fn require_everywhere(&self, scope: Scope) -> Result<(), AppError> {
-        if self.may_everywhere(scope) { Ok(()) } else { Err(self.refusal(scope, None)) }
+        if self.may_everywhere(scope) { Ok(()) } else { Err(self.refusal(scope, WHOLE_SERVER)) }
     }
 
-    pub(super) fn refusal(&self, scope: Scope, project: Option<&ProjectSlug>) -> AppError {
+    /// `place` is that for which the scope is needed.
+    pub(super) fn refusal(&self, scope: Scope, place: &str) -> AppError {
         if self.who == Who::Anonymous {
             return AppError::unauthorized(
                 "this needs a token: send `Authorization: Bearer TOKEN` (PLIMSOLL_TOKEN for plimsoll)",
             );
         }
-        let place = project.map_or("the whole server".to_owned(), |project| format!("project {project}"));
         let detail = format!("{} may not do this: it needs the scope `{}` for {place}", self.name(), scope.name());
         AppError::new(StatusCode::FORBIDDEN, detail)
     }

@@ -22,7 +22,7 @@ use crate::store::{self, StoreError};
 
 /// What is to be uploaded: a report as JSON, compressed with gzip.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with sha256 and bytes")]
 pub(super) struct Begin {
     /// Of the compressed bytes, in hexadecimal digits.
     sha256: String,

@@ -36,7 +36,7 @@ pub(super) struct RunsQuery {
 }
 
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with reason")]
 pub(super) struct Cancel {
     /// In a sentence, for people.
     reason: String,

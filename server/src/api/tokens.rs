@@ -28,7 +28,7 @@ pub(super) struct Of {
 
 /// A token to be made.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with name and scope")]
 #[schema(as = WantedToken)]
 pub(super) struct Wanted {
     /// What it is for; unique among the tokens in use.

@@ -12,7 +12,7 @@ use crate::state::AppState;
 use crate::store::projects::{self, Visibility};
 
 #[derive(Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with visibility")]
 #[schema(as = ProjectVisibility)]
 pub(super) struct Document {
     visibility: Visibility,

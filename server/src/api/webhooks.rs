@@ -16,7 +16,7 @@ use crate::store::webhooks::Webhook;
 use crate::tasks::webhooks;
 
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with url")]
 #[schema(as = NewWebhook)]
 pub(super) struct Wanted {
     /// Starts with `http://` or `https://` and leads to a public address.

@@ -35,6 +35,31 @@ async fn asking_twice_is_no_harm_and_another_request_under_the_same_id_is_refuse
 }
 
 #[tokio::test]
+async fn what_is_wrong_with_a_request_is_said_in_the_caller_s_words() {
+    let app = App::new().await;
+    for (body, said) in [
+        (json!({"project": "sentiment", "revision": "v1.0.0"}), "expected an object with commit, tag or branch"),
+        (json!("v1.0.0"), "expected an object with project and revision"),
+        (
+            json!({"project": "sentiment", "tag": "v1.0.0"}),
+            "unknown field `tag`, expected one of `project`, `revision`",
+        ),
+    ] {
+        let refused = app.ask("POST", "/api/v1/runs", &body).await;
+        let detail = refused.json["detail"].as_str().unwrap();
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{refused:?}");
+        assert!(detail.contains(said) && !detail.contains("struct"), "{detail}");
+    }
+    // A token for one project is not told to get one for all.
+    let reader = app.token(Scope::Read, Some("sentiment")).await;
+    let request = json!({"project": "sentiment", "revision": {"tag": "v1.0.0"}});
+    let refused = app.ask_by(&reader, "POST", "/api/v1/runs", &request).await;
+    assert_eq!(refused.status, StatusCode::FORBIDDEN);
+    let detail = refused.json["detail"].as_str().unwrap();
+    assert!(detail.ends_with("it needs the scope `upload` for the project"), "{detail}");
+}
+
+#[tokio::test]
 async fn the_highest_priority_goes_first_then_the_project_that_waited_longest() {
     let app = App::new().await;
     let runner = Actor { projects: vec!["sentiment", "speech"], ..Actor::new() };
