@@ -175,6 +175,18 @@ pub async fn is_measured(executor: impl Executor<'_>, report: &Report, commit: &
     Ok(found.fetch_one(executor).await?)
 }
 
+/// Whether somebody cancelled the backfill of this commit in the last week: nobody but a person does.
+pub async fn is_unwanted(executor: impl Executor<'_>, project: &ProjectSlug, commit: &CommitSha) -> Result<bool> {
+    let found = sqlx::query_scalar!(
+        r#"select exists (select 1 from jobs
+             where project = $1 and kind = 'backfill' and state = 'cancelled' and revision ->> 'commit' = $2
+               and finished_at > now() - interval '7 days') as "exists!""#,
+        project.as_str(),
+        commit.as_str(),
+    );
+    Ok(found.fetch_one(executor).await?)
+}
+
 /// The runs that were judged without a baseline and wait for `report`, the newest first: the one it was queued for, and
 /// others with the same merge base or parent.
 pub async fn waiting_for(

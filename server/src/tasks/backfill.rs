@@ -19,9 +19,9 @@ use crate::store::{self, Transaction, jobs, runners, snapshots, verdicts};
 /// Runs that one measured baseline judges again.
 const MAX_WAITING: i64 = 10;
 
-/// Queues the measurement of the commit that `report` should have been compared with, if a runner could carry it out
-/// and nobody measured it. A run that nobody asked for has none: no runner is known to have its testbed. Nor has a
-/// backfill, which would go on to the first commit of all.
+/// Queues the measurement of the commit that `report` should have been compared with, if a runner could carry it out,
+/// nobody measured it, and nobody cancelled that lately. A run that nobody asked for has none: no runner is known to
+/// have its testbed. Nor has a backfill, which would go on to the first commit of all.
 ///
 /// True when the commit was measured already, perhaps while `report` was judged.
 pub(super) async fn queue(
@@ -37,7 +37,9 @@ pub(super) async fn queue(
     if jobs::is_measured(&mut **transaction, report, commit).await? {
         return Ok(true);
     }
-    if !runners::serves(&mut **transaction, &report.project, &job.run.labels).await? {
+    if jobs::is_unwanted(&mut **transaction, &report.project, commit).await?
+        || !runners::serves(&mut **transaction, &report.project, &job.run.labels).await?
+    {
         return Ok(false);
     }
     let run_id = RunId(Uuid::now_v7());

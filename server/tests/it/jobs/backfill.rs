@@ -97,6 +97,28 @@ async fn it_is_queued_once_and_only_for_a_runner_that_can() {
 }
 
 #[tokio::test]
+async fn a_cancelled_one_stays_away_for_a_week() {
+    let app = App::new().await;
+    let runner = Actor::new();
+    let measure_pull = async |seed| {
+        let id = ask_for_pull(&app).await;
+        measure(&app, &runner, id, &Synthetic { seed, ..pull() }).await;
+    };
+    measure_pull(20).await;
+    let queued = app.read("/api/v1/runs?state=queued").await.json;
+    assert_eq!((&queued[0]["kind"], queued.as_array().unwrap().len()), (&"backfill".into(), 1), "{queued}");
+    let stop = format!("/api/v1/runs/{}/cancel", queued[0]["run_id"].as_str().unwrap());
+    assert_eq!(app.change("POST", &stop, json!({"reason": "too old"})).await.json["state"], "cancelled");
+
+    measure_pull(21).await;
+    assert_eq!(runner.claim(&app).await, None, "somebody does not want it");
+    let earlier = "update jobs set finished_at = now() - interval '8 days' where state = 'cancelled'";
+    sqlx::raw_sql(earlier).execute(&app.pool).await.unwrap();
+    measure_pull(22).await;
+    assert_eq!(runner.claim(&app).await.expect("a backfill").kind, Kind::Backfill);
+}
+
+#[tokio::test]
 async fn a_base_that_cannot_be_measured_leaves_the_verdict() {
     let app = App::new().await;
     let runner = Actor::new();
