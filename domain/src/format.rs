@@ -29,6 +29,11 @@ pub fn count(value: u64) -> String {
     grouped(&value.to_string())
 }
 
+/// `1 worker`, `48 workers`.
+pub fn workers(n: u32) -> String {
+    if n == 1 { "1 worker".to_owned() } else { format!("{} workers", count(n.into())) }
+}
+
 /// A latency with its unit: ms below 10 s, then s.
 pub fn latency(ms: f64) -> String {
     if ms < 10_000.0 { format!("{}{NARROW}ms", number(ms)) } else { format!("{}{NARROW}s", number(ms / 1_000.0)) }

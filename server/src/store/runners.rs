@@ -27,6 +27,8 @@ pub struct Runner {
     pub first_seen_at: Timestamp,
     #[schema(value_type = String, format = DateTime)]
     pub last_seen_at: Timestamp,
+    /// It asked for no more runs: it has ended, or is about to.
+    pub ended: bool,
     /// What it carries out.
     #[schema(value_type = Option<Uuid>)]
     pub run: Option<RunId>,
@@ -35,7 +37,8 @@ pub struct Runner {
 /// Runners that one token may bring.
 pub const MAX_OF_TOKEN: i64 = 1_000;
 
-/// Stores what a runner says of itself, with its newest request for a job; false for a new one when its token has
+/// Stores what a runner says of itself, with its newest request for a job (`None` when it says that it
+/// wants none any more); false for a new one when its token has
 /// brought as many as it may. `projects` are those it may serve; one that asks for none, since it is about to end, has
 /// its recipes still.
 pub async fn put(
@@ -43,7 +46,7 @@ pub async fn put(
     runner: &RunnerFacts,
     projects: &[String],
     token: Option<Uuid>,
-    claim: Uuid,
+    claim: Option<Uuid>,
 ) -> Result<bool> {
     let put = sqlx::query!(
         "insert into runners (id, name, labels, version, projects, token, claim)
@@ -76,6 +79,7 @@ pub async fn is_claiming(executor: impl Executor<'_>, runner: Uuid, claim: Uuid)
 pub async fn list(executor: impl Executor<'_>, limit: u32) -> Result<Vec<Runner>> {
     let found = sqlx::query!(
         r#"select r.id, r.name, r.labels as "labels: Labels", r.version, r.projects, r.first_seen_at, r.last_seen_at,
+               r.claim is null as "ended!",
                (select j.run_id from jobs j where j.runner = r.id and j.state in ('leased', 'running') limit 1) as run
            from runners r order by r.last_seen_at desc, r.id limit $1"#,
         i64::from(limit),
@@ -93,6 +97,7 @@ pub async fn list(executor: impl Executor<'_>, limit: u32) -> Result<Vec<Runner>
                 projects: projects.map_err(|e: plimsoll_domain::ids::BadName| corrupt("runner")(e.to_string()))?,
                 first_seen_at: from_db(row.first_seen_at),
                 last_seen_at: from_db(row.last_seen_at),
+                ended: row.ended,
                 run: row.run.map(RunId),
             })
         })

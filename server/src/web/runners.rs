@@ -32,7 +32,7 @@ struct Row {
     labels: String,
     version: String,
     heard: String,
-    /// Heard lately, as one that waits or measures is.
+    /// Heard lately and not ended, as one that waits or measures.
     awake: bool,
     projects: String,
     now: Link,
@@ -78,7 +78,7 @@ pub(super) async fn page(State(state): State<AppState>, frame: Frame) -> Result<
 }
 
 fn is_awake(runner: &Runner, now: Timestamp) -> bool {
-    now.duration_since(runner.last_seen_at) < ASLEEP_AFTER
+    !runner.ended && now.duration_since(runner.last_seen_at) < ASLEEP_AFTER
 }
 
 fn say(runners: &[&Runner], waiting: usize, stranded: &[Stranded], now: Timestamp) -> String {
@@ -87,7 +87,9 @@ fn say(runners: &[&Runner], waiting: usize, stranded: &[Stranded], now: Timestam
     }
     let busy = runners.iter().filter(|runner| runner.run.is_some()).count();
     let idle = runners.iter().filter(|runner| runner.run.is_none() && is_awake(runner, now)).count();
-    let silent = runners.len() - busy - idle;
+    let ended = runners.iter().filter(|runner| runner.run.is_none() && runner.ended).count();
+    let silent = runners.len() - busy - idle - ended;
+    let ended = if ended > 0 { format!(", {ended} ended") } else { String::new() };
     let silent = if silent > 0 { format!(", {silent} not heard lately") } else { String::new() };
     let stranded: usize = stranded.iter().map(|one| one.runs.len()).sum();
     let waits = match (waiting, stranded) {
@@ -97,7 +99,7 @@ fn say(runners: &[&Runner], waiting: usize, stranded: &[Stranded], now: Timestam
         (1, _) => "1 run waits, for what no runner has".to_owned(),
         (n, m) => format!("{n} runs wait, {m} of them for what no runner has"),
     };
-    format!("{idle} idle, {busy} at work{silent}; {waits}.")
+    format!("{idle} idle, {busy} at work{ended}{silent}; {waits}.")
 }
 
 /// By project and labels.
@@ -127,15 +129,13 @@ impl Row {
                 let text = [
                     Some(format!("{} {}", run.project, run.label)),
                     run.progress.as_ref().map(|now| now.stage.name().to_owned()),
-                    run.progress
-                        .as_ref()
-                        .and_then(|now| now.workers)
-                        .map(|n| format!("{} workers", format::count(n.into()))),
+                    run.progress.as_ref().and_then(|now| now.workers).map(format::workers),
                 ];
                 let text = text.into_iter().flatten().collect::<Vec<_>>().join(", ");
                 Link::to(text, format!("/{}/runs/{}", run.project, run.run_id))
             }
             (Some(_), None) => Link::none("at work"),
+            (None, _) if runner.ended => Link::none("ended"),
             (None, _) if awake => Link::none("idle"),
             (None, _) => Link::none("not heard lately"),
         };

@@ -310,6 +310,12 @@ async fn runners_are_shown_to_those_with_a_scope_and_say_what_waits_in_vain() {
     let all = site.signed_in(Scope::Read, None).await;
     assert_eq!(all.page("/runners").await.table("Waiting for what no runner has").len(), 2);
 
+    // It says that it takes no more runs: what it had goes back, and it is not idle.
+    machine.claim(&[]).await;
+    let page = mine.page("/runners").await;
+    assert!(page.one(".say").starts_with("0 idle, 0 at work, 1 ended; 2 runs wait"), "{}", page.one(".say"));
+    assert_eq!(page.table("Runners")[0][1], "ended");
+
     // A runner that was not heard for a week fits nothing any more, on either page.
     let late = machine.ask("mine", "v4.0.0", json!({"gpu": "A10"})).await;
     let waits = "It waits until a runner with gpu=A10 is free.";

@@ -125,8 +125,9 @@ impl Claimant<'_> {
             Who::Token { id, .. } => id,
             Who::Anonymous | Who::Member { .. } => None,
         };
+        let claim = (!self.runner.projects.is_empty()).then_some(self.id);
         let mut transaction = store::begin(state.pool()).await?;
-        if !runners::put(&mut *transaction, self.runner, self.projects, token, self.id).await? {
+        if !runners::put(&mut *transaction, self.runner, self.projects, token, claim).await? {
             let most = runners::MAX_OF_TOKEN;
             let detail = format!(
                 "{} has brought {most} runners already: a runner keeps its id on its disk, or use a token of its own",

@@ -146,6 +146,13 @@ async fn a_runner_that_ends_gives_back_what_it_may_have_been_given() {
     assert_eq!((&run["state"], &run["attempt"]), (&"queued".into(), &0.into()), "{run}");
     let known: Vec<String> = sqlx::query_scalar("select projects from runners").fetch_one(&app.pool).await.unwrap();
     assert_eq!(known, projects, "it has its recipes still");
+    let ended = async || app.read("/api/v1/runners").await.json[0]["ended"].clone();
+    assert_eq!(ended().await, true);
+    runner.projects = projects;
+    assert_eq!(runner.claim(&app).await.unwrap().run_id, id);
+    assert_eq!(ended().await, false, "it is back");
+    runner.projects.clear();
+    runner.claim(&app).await;
     assert_eq!(Actor::new().claim(&app).await.unwrap().run_id, id);
 }
 
