@@ -56,16 +56,20 @@ pub struct Worse {
     pub capacity: bool,
 }
 
-/// `None` when no release has a figure.
+/// A measure that no release has is left out. `None` when there is neither.
 pub fn history(history: &History) -> Option<Chart> {
     let releases = &history.releases;
-    if releases.iter().all(|release| release.p99_ms.is_none() && release.capacity_tps.is_none()) {
+    let shown = Shown::of(releases);
+    if !shown.p99 && !shown.capacity {
         return None;
     }
-    let title = match history.workers {
-        Some(workers) => format!("P99 at {workers} workers and capacity for each release"),
-        None => "P99 and capacity for each release".to_owned(),
-    };
+    let at = history.workers.map(|n| format!(" at {}", format::workers(n))).unwrap_or_default();
+    let parts = [
+        shown.p99.then(|| format!("P99{at}")),
+        shown.capacity.then(|| if shown.p99 { "capacity" } else { "Capacity" }.to_owned()),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let title = format!("{} for each release", parts.join(" and "));
     let (first, last) = (releases.first()?, releases.last()?);
     let value =
         |v: Option<f64>, unit: &str| v.map_or_else(|| "absent".to_owned(), |v| format!("{} {unit}", format::number(v)));
@@ -80,6 +84,22 @@ pub fn history(history: &History) -> Option<Chart> {
         value(last.capacity_tps, "TPS")
     );
     Some(Chart::drawn("series", title, description, Size::WHOLE, table(releases), |size| drawing(history, size)))
+}
+
+/// The measures that some release has.
+#[derive(Debug, Clone, Copy)]
+struct Shown {
+    p99: bool,
+    capacity: bool,
+}
+
+impl Shown {
+    fn of(releases: &[Release]) -> Self {
+        Self {
+            p99: releases.iter().any(|release| release.p99_ms.is_some()),
+            capacity: releases.iter().any(|release| release.capacity_tps.is_some()),
+        }
+    }
 }
 
 /// One measure over the releases.
@@ -99,17 +119,28 @@ struct Series<'a> {
 
 fn drawing(history: &History, size: Size) -> Drawing {
     let narrow = size == Size::Narrow;
-    let (width, height) = (size.width(), if narrow { 420.0 } else { 520.0 });
     let releases = &history.releases[..];
+    let shown = Shown::of(releases);
+    let both = shown.p99 && shown.capacity;
+    let height = match (narrow, both) {
+        (true, true) => 420.0,
+        (false, true) => 520.0,
+        (true, false) => 250.0,
+        (false, false) => 300.0,
+    };
+    let width = size.width();
     let tops = |r: &Release| [r.p99_ms, r.p99_interval_ms.map(|i| i[1]), r.allowed_p99_ms];
     let most = releases.iter().flat_map(tops).flatten().fold(0.0, f64::max);
     let (name, scale) = latency_unit(most);
     let most_tps = releases.iter().flat_map(|r| [r.capacity_tps, r.allowed_capacity_tps]).flatten();
     let (y, below) = (Linear::holding([most / scale], 5), Linear::holding(most_tps, 4));
     let left = y.room().max(below.room()).max(if narrow { 40.0 } else { 46.0 });
+    let whole = Panel { left, right: width - 40.0, top: 34.0, bottom: height - 30.0 };
     let middle = height * 0.55;
-    let upper = Panel { left, right: width - 40.0, top: 34.0, bottom: middle };
-    let lower = Panel { left, right: width - 40.0, top: middle + 48.0, bottom: height - 30.0 };
+    let (upper, lower) = match both {
+        true => (Panel { bottom: middle, ..whole }, Panel { top: middle + 48.0, ..whole }),
+        false => (whole, whole),
+    };
     let mut p99 = Series {
         panel: upper,
         y,
@@ -137,12 +168,16 @@ fn drawing(history: &History, size: Size) -> Drawing {
     let texts = [p99.ends(narrow), capacity.ends(narrow)].concat();
     let right = width - margin(texts.iter().map(|text| (8.0, text.as_str())));
     (p99.panel.right, capacity.panel.right) = (right, right);
-    let at = history.workers.filter(|_| !narrow).map(|w| format!(" at {w} workers")).unwrap_or_default();
+    let at = history.workers.filter(|_| !narrow).map(|n| format!(" at {}", format::workers(n))).unwrap_or_default();
     draw(width, height, |canvas| {
-        p99.panel.values(canvas, &p99.y, &format!("P99{at}, {name}"));
-        p99.draw(canvas, narrow);
-        capacity.panel.values(canvas, &capacity.y, "capacity, TPS");
-        capacity.draw(canvas, narrow);
+        if shown.p99 {
+            p99.panel.values(canvas, &p99.y, &format!("P99{at}, {name}"));
+            p99.draw(canvas, narrow);
+        }
+        if shown.capacity {
+            capacity.panel.values(canvas, &capacity.y, "capacity, TPS");
+            capacity.draw(canvas, narrow);
+        }
         names(canvas, &capacity.panel, releases, narrow);
     })
 }

@@ -151,6 +151,26 @@ fn histories_of_one_three_and_three_hundred_releases() {
 }
 
 #[test]
+fn a_measure_that_no_release_has_gets_no_panel() {
+    let drawn = |p99: bool, capacity: bool| {
+        let releases = (0..3).map(|i| {
+            let all = release(&format!("v1.{i}.0"), i);
+            Release { p99_ms: all.p99_ms.filter(|_| p99), capacity_tps: all.capacity_tps.filter(|_| capacity), ..all }
+        });
+        history(&History { releases: releases.collect(), workers: Some(1) }).map(|chart| chart.markup())
+    };
+    let only = drawn(false, true).unwrap();
+    sound(&only);
+    assert!(only.contains("Capacity for each release") && only.contains("capacity, TPS"), "{only}");
+    assert!(!only.contains(">P99"), "{only}");
+    let only = drawn(true, false).unwrap();
+    sound(&only);
+    assert!(only.contains("P99 at 1 worker for each release") && !only.contains("capacity, TPS"), "{only}");
+    assert!(drawn(true, true).unwrap().contains("capacity, TPS"));
+    assert!(drawn(false, false).is_none());
+}
+
+#[test]
 fn five_thousand_releases_stay_small_and_quick() {
     let releases = (0..5_000).map(|i| release(&format!("v{i}"), i)).collect();
     let history_of = History { releases, workers: None };

@@ -45,6 +45,8 @@ struct HistoryPage {
     testbeds: Vec<Choice>,
     chart_heading: String,
     chart: Option<Chart>,
+    /// What is not drawn, and why.
+    not_drawn: Option<&'static str>,
     baselines: Vec<Choice>,
     candidates: Vec<Choice>,
     table_lead: String,
@@ -131,6 +133,7 @@ impl HistoryPage {
             testbeds: testbeds(measured_on, filter),
             chart_heading: chart_heading(rows, judged),
             chart,
+            not_drawn: not_drawn(rows),
             baselines: choices(rows, 1),
             candidates: choices(rows, 0),
             table_lead: table_lead(rows),
@@ -267,6 +270,22 @@ fn chart(rows: &[SnapshotRow], judged: &HashMap<RunId, Judged>) -> Option<Chart>
     let workers = rows.first().and_then(|row| row.stability_workers);
     let workers = workers.filter(|workers| rows.iter().all(|row| row.stability_workers == Some(*workers)));
     history(&History { releases, workers })
+}
+
+fn not_drawn(rows: &[SnapshotRow]) -> Option<&'static str> {
+    let p99 = rows.iter().any(|row| row.p99_ms.is_some());
+    let capacity = rows.iter().any(|row| row.capacity_tps.is_some());
+    match (p99, capacity) {
+        _ if rows.is_empty() => None,
+        (true, true) => None,
+        (false, true) => {
+            Some("No P99 is drawn: none of these runs has one, for too few requests or no stability phase.")
+        }
+        (true, false) => Some(
+            "No capacity is drawn: none of these runs has one, without a staircase or a step within the error limit.",
+        ),
+        (false, false) => Some("There is no chart: none of these runs has a P99 or a capacity."),
+    }
 }
 
 /// Which gated figures regressed.

@@ -37,6 +37,8 @@ struct RunPage {
     figures: Vec<(&'static str, Datum)>,
     chart_lead: String,
     chart: Option<Chart>,
+    /// It is over, and there is nothing to draw.
+    no_chart: bool,
     happened: Vec<Happened>,
     asked: Vec<(String, Datum)>,
     /// The caller may cancel it.
@@ -108,10 +110,10 @@ impl RunPage {
         let run = &job.run;
         let word = state_word(run);
         let over = run.state.is_final();
-        let moments = moments(events);
+        let at_work = matches!(run.state, job::State::Leased | job::State::Running);
+        let (attempt, moments) = course(events, at_work).unwrap_or((run.attempt, Vec::new()));
         let measured = run.verdict.is_some();
-        let chart = (!moments.is_empty() || matches!(run.state, job::State::Leased | job::State::Running))
-            .then(|| live(&moments, &run.label));
+        let chart = (!moments.is_empty() || at_work).then(|| live(&moments, &run.label));
         Self {
             page: Page::new(format!("{word}: {} {}", run.project, run.label), look(run), frame.clone(), Here::Run),
             project: run.project.clone(),
@@ -125,9 +127,10 @@ impl RunPage {
             chart_lead: match moments.last() {
                 None => "Nothing is measured yet.".to_owned(),
                 Some(last) => {
-                    format!("Over {} of attempt {}, as its runner told.", format::duration(last.at_s), run.attempt)
+                    format!("Over {} of attempt {attempt}, as its runner told.", format::duration(last.at_s))
                 }
             },
+            no_chart: over && chart.is_none(),
             chart,
             happened: happened(run, events),
             asked: asked(&job),
@@ -177,12 +180,26 @@ fn figures(now: &Progress) -> Vec<(&'static str, Datum)> {
     ]
 }
 
-/// The course of the attempt that was taken last.
+/// The attempt whose course is drawn: the newest while it is `at_work`, else the newest that has one to show.
+fn course(events: &[LiveEvent], at_work: bool) -> Option<(u32, Vec<Moment>)> {
+    let taken = events.iter().enumerate().rev().filter_map(|(at, event)| match event.what {
+        Live::State { state: job::State::Leased, attempt, .. } => Some((at, attempt)),
+        _ => None,
+    });
+    let mut to = events.len();
+    let mut courses = taken.map(|(from, attempt)| {
+        let moments = moments(&events[from..to]);
+        to = from;
+        (attempt, moments)
+    });
+    let is_drawn = |moment: &Moment| moment.tps.is_some() || moment.p99_ms.is_some();
+    courses.find(|(_, moments)| at_work || moments.iter().any(is_drawn))
+}
+
+/// The course of one attempt.
 fn moments(events: &[LiveEvent]) -> Vec<Moment> {
-    let taken = |event: &LiveEvent| matches!(event.what, Live::State { state: job::State::Leased, .. });
-    let from = events.iter().rposition(taken).unwrap_or(0);
     let mut moments: Vec<Moment> = Vec::new();
-    for event in &events[from..] {
+    for event in events {
         let Live::Progress(now) = &event.what else { continue };
         let at_s = now.elapsed_ms as f64 / 1_000.0;
         // A runner's clock that goes back draws no line back.

@@ -51,3 +51,16 @@ async fn testbeds_are_apart_and_invalid_runs_in_brackets() {
     assert_eq!(none.one("h1"), "No snapshots here");
     assert!(!none.body.contains("<script"));
 }
+
+#[tokio::test]
+async fn what_no_run_has_is_not_drawn_and_the_page_says_why() {
+    let all = release("v1.0.0", 0, 10).report();
+    let failing = Synthetic { error_rate: 1.0, ..release("v1.0.0", 0, 10) }.report();
+    for (report, why) in
+        [(all, None), (failing, Some("There is no chart: none of these runs has a P99 or a capacity."))]
+    {
+        let page = Site::new(&[report]).await.page("/sentiment/history").await;
+        assert_eq!(page.all("main .note").first().map(String::as_str), why);
+        assert_eq!(page.all(".drawn").is_empty(), why.is_some());
+    }
+}

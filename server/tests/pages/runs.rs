@@ -179,6 +179,7 @@ async fn a_lost_runner_and_a_failure_leave_their_reasons() {
     assert_eq!(page.one(".word"), "Failed");
     assert_eq!(page.one(".say"), "It could not be measured on gpu-host-1. The <b>plan</b> names no origin.");
     assert!(!page.body.contains("<b>plan</b>") && page.all("script").is_empty());
+    assert!(page.one("#course figcaption p").contains("of attempt 1"), "the second attempt has nothing to draw");
 
     // Without a scope for the project one is told the same, but of no host and of nobody who asked.
     for stranger in [site.visitor(), site.signed_in(Scope::Admin, Some("other")).await] {
@@ -223,6 +224,7 @@ async fn only_who_may_cancels_and_only_from_our_own_page() {
     assert_eq!((done.status, done.header("location")), (StatusCode::SEE_OTHER, path.as_str()));
     let page = own.page(&path).await;
     assert_eq!(page.one(".say"), "Cancelled. Cancelled on its page.");
+    assert!(page.all(".drawn").is_empty() && page.one("#course .note").starts_with("There is no chart"));
     assert!(page.all("form[action$=cancel]").is_empty());
     // A second press is no harm.
     assert_eq!(own.post(&stop, &[]).await.status, StatusCode::SEE_OTHER);
@@ -272,6 +274,9 @@ async fn private_runs_are_listed_to_their_readers_only() {
     assert_eq!((rows.len(), rows[0][5].as_str()), (1, "Needs gpu=H200."), "{rows:?}");
     assert_eq!((page.one("h1"), page.one("header .private")), ("Runs of secret".to_owned(), "Private".to_owned()));
     assert!(reader.page("/runs?state=done").await.table("Runs").is_empty());
+    let empty = reader.page("/runs?project=secret&state=done").await;
+    assert!(empty.one("main pre").contains(r#"-d '{"project": "secret", "revision": {"tag": "v1.9.2"}}'"#));
+    assert!(empty.attributes("main a", "href").contains(&"/api/v1/openapi.json".to_owned()));
     assert_eq!(reader.get("/runs?state=sleeping").await.status, StatusCode::BAD_REQUEST);
     assert_eq!(reader.get("/runs?project=%3Cb%3E").await.status, StatusCode::BAD_REQUEST);
 }
@@ -325,5 +330,5 @@ async fn runners_are_shown_to_those_with_a_scope_and_say_what_waits_in_vain() {
     let lone = "It waits, and no runner with gpu=A10 takes runs of mine: start one.";
     assert_eq!(mine.page(&format!("/mine/runs/{late}")).await.one(".say"), lone);
     let alone = mine.page("/runners").await.table("Waiting for what no runner has");
-    assert_eq!(alone, [["mine", "gpu=A10", "v4.0.0"], ["mine", "gpu=H200", "v2.0.0"]]);
+    assert_eq!(alone, [["mine", "gpu=A10", "v4.0.0, v1.0.0"], ["mine", "gpu=H200", "v2.0.0"]]);
 }
