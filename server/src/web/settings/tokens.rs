@@ -28,6 +28,8 @@ pub(in crate::web) struct Form {
 /// A line of the table.
 pub(super) struct Row {
     pub(super) name: String,
+    /// The whole name, where a part of it is shown.
+    pub(super) whole: Option<String>,
     pub(super) scope: &'static str,
     pub(super) project: Option<ProjectSlug>,
     pub(super) created: String,
@@ -77,15 +79,25 @@ impl Row {
         let revocable = token.state != State::Revoked && !token.name.starts_with("server ");
         Self {
             revoke: revocable.then(|| format!("{base}/{}/revoke", token.id)),
-            created: format!("{} by {}", day(token.created_at), token.created_by),
+            created: format!("{} by {}", day(token.created_at), short(&token.created_by)),
             expires: token.expires_at.map_or_else(|| "never".to_owned(), day),
             used: token.last_used_at.map_or_else(|| "never".to_owned(), |at| ago(at, now)),
-            name: token.name,
+            name: short(&token.name),
+            whole: (short(&token.name) != token.name).then_some(token.name),
             scope: token.scope.name(),
             project: token.project,
             over,
         }
     }
+}
+
+/// A server is named by 64 digits, of which the first tell it apart.
+fn short(name: &str) -> String {
+    const DIGITS: usize = 64;
+    const SHOWN: usize = 8;
+    let is_id = |word: &str| word.len() == DIGITS && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let words = name.split(' ').map(|word| if is_id(word) { format!("{}…", &word[..SHOWN]) } else { word.to_owned() });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// What is said above the table.
@@ -101,5 +113,19 @@ pub(super) fn lead(tokens: &[Token]) -> String {
         0 => "No token is in use.".to_owned(),
         1 => format!("One token is in use{}.", if never.is_empty() { "" } else { " and was never used" }),
         n => format!("{n} tokens are in use{never}."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_server_s_digits_are_cut() {
+        let id = "0123456789abcdef".repeat(4);
+        assert_eq!(short(&format!("token server {id}")), "token server 01234567…");
+        for whole in ["ci of sentiment", "deadbeef", "server é"] {
+            assert_eq!(short(whole), whole);
+        }
     }
 }
