@@ -1,5 +1,7 @@
 //! Lines through measured points.
 
+use plimsoll_domain::format;
+
 use super::axis::Panel;
 use super::canvas::{At, Canvas, Mark};
 use super::ink::{Ink, Stroke};
@@ -25,7 +27,7 @@ impl Line {
         canvas.path(&straight(&self.points).into_iter().map(at).collect::<Vec<_>>(), self.ink, self.stroke, self.width);
         let Some(mark) = self.mark else { return };
         for point in &self.points {
-            let title = format!("{}{} workers: {}", self.says, point.0, (self.written)(point.1));
+            let title = format!("{}{}: {}", self.says, format::workers(point.0 as u32), (self.written)(point.1));
             let radius = if mark == Mark::Disc { 4.2 } else { 3.8 };
             canvas.anchored(None, title, |canvas| canvas.mark(at(*point), mark, radius, self.ink));
         }

@@ -63,7 +63,7 @@ pub fn soak(step: &Step, figures: &StepFigures, label: &str) -> Option<Chart> {
     let slices = slices(step);
     slices.iter().any(|slice| slice.p50_ms.is_some()).then(|| {
         let length = format::duration(figures.measured_s);
-        let title = format!("Latency over {length} at {} workers, {label}", step.workers);
+        let title = format!("Latency over {length} at {}, {label}", format::workers(step.workers));
         let value = |v: Option<f64>| v.map_or_else(|| "withheld".to_owned(), format::latency);
         let description = format!(
             "{} points. Over the whole phase P50 is {}, P99 {}.",

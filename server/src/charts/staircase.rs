@@ -136,9 +136,9 @@ fn describe(run: &Stairs<'_>) -> String {
         |c| {
             let least = if c.lower_bound { "at least " } else { "" };
             format!(
-                "capacity {least}{} TPS, reached at {} workers, its knee at {}",
+                "capacity {least}{} TPS, reached at {}, its knee at {}",
                 format::number(c.tps),
-                c.at_workers,
+                format::workers(c.at_workers),
                 c.workers
             )
         },

@@ -254,8 +254,8 @@ fn views(comparison: &Comparison, base: &Run, cand: &Run) -> Vec<View> {
             Curve { label: &cand.row.label, tone, histogram: new },
         ])?;
         let loads = match before == now {
-            true => format!("{before} workers; the axis stretches the tail."),
-            false => format!("{now} workers against {before}; the axis stretches the tail."),
+            true => format!("{}; the axis stretches the tail.", format::workers(before)),
+            false => format!("{} against {before}; the axis stretches the tail.", format::workers(now)),
         };
         let heading = distribution_title(comparison);
         Some(View { id: "distribution", heading, lead: loads, what: "The distributions", chart })
@@ -267,11 +267,7 @@ fn stairs_title(old: &Figures, new: &Figures) -> (String, String) {
     let lead = "Each point is one step; where the lines part, the load begins to matter.".to_owned();
     let heading = match (old.capacity, new.capacity) {
         (Some(a), Some(b)) if a.workers != b.workers && !a.lower_bound && !b.lower_bound => {
-            format!(
-                "TPS bends at {} workers instead of {}",
-                format::count(b.workers.into()),
-                format::count(a.workers.into())
-            )
+            format!("TPS bends at {} instead of {}", format::workers(b.workers), format::count(a.workers.into()))
         }
         (Some(a), Some(b)) => {
             format!("Capacity {} TPS, before {}", format::number(b.tps), format::number(a.tps))

@@ -162,13 +162,38 @@ impl Noticed {
     }
 }
 
-/// With a capital at its start and a full stop at its end.
+/// With a capital at its start and a full stop at its end. A name at its start stays as it is written, and what stands
+/// between backticks, as in the log, between quotation marks.
 pub(super) fn sentence(text: &str) -> String {
-    let mut chars = text.trim().chars();
-    let Some(first) = chars.next() else { return String::new() };
-    let mut out: String = first.to_uppercase().chain(chars).collect();
+    let text = text.trim();
+    let word = text.split_whitespace().next().unwrap_or_default().trim_end_matches(['.', ',', ':', ';', '!', '?']);
+    let is_name = word.contains(['.', '/', '_', ':', '=', '`']);
+    let mut chars = text.chars();
+    let mut out: String = match chars.next() {
+        None => return String::new(),
+        Some(_) if is_name => text.to_owned(),
+        Some(first) => first.to_uppercase().chain(chars).collect(),
+    };
     if !out.ends_with(['.', '!', '?']) {
         out.push('.');
+    }
+    quoted(&out)
+}
+
+/// Pairs of backticks as quotation marks; an odd one leaves all as they are.
+fn quoted(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len() + 2 * parts.len());
+    for (at, part) in parts.iter().enumerate() {
+        out.push_str(match at {
+            0 => "",
+            at if at % 2 == 1 => "“",
+            _ => "”",
+        });
+        out.push_str(part);
     }
     out
 }
@@ -231,5 +256,18 @@ mod tests {
         assert_eq!(sentence("the pool is full"), "The pool is full.");
         assert_eq!(sentence("Été?"), "Été?");
         assert_eq!(sentence(""), "");
+        assert_eq!(sentence("runner lost: it went"), "Runner lost: it went.");
+        for name in
+            ["plimsoll.toml:4:7: no such key", "./serve ended with 1", "max_duration is over", "http://a is away"]
+        {
+            assert_eq!(sentence(name), format!("{name}."));
+        }
+    }
+
+    #[test]
+    fn backticks_become_quotation_marks_in_pairs() {
+        assert_eq!(sentence("it needs `upload`, not `read`"), "It needs “upload”, not “read”.");
+        assert_eq!(sentence("`start` ended with 1"), "“start” ended with 1.");
+        assert_eq!(sentence("an odd ` stays"), "An odd ` stays.");
     }
 }

@@ -17,7 +17,7 @@ async fn a_page_for_administrators_asks_to_sign_in_and_then_for_more() {
     let agent = site.signed_in(Scope::Agent, None).await;
     let refused = agent.get("/settings/tokens").await;
     assert_eq!((refused.status, refused.one(".who")), (StatusCode::FORBIDDEN, "token agent of all".to_owned()));
-    assert!(refused.body.contains("needs the scope `admin` for the whole server"), "{}", refused.body);
+    assert!(refused.body.contains("needs the scope “admin” for the whole server"), "{}", refused.body);
     assert!(!agent.page("/").await.all("header a").contains(&"Settings".to_owned()));
 }
 

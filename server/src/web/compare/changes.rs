@@ -101,7 +101,7 @@ fn plan(of: &Run) -> Known {
         fact("Workload", Some(format!("{} bodies, {}", plan.workload.requests, &short(&plan.workload.sha256)))),
         fact("Staircase", Some(format!("{} workers", steps.join(", ")))),
         fact("Stability", Some(seconds(plan.phases.stability.duration_ms))),
-        fact("Pinned load", of.soak().map(|(workers, _)| format!("{workers} workers"))),
+        fact("Pinned load", of.soak().map(|(workers, _)| format::workers(workers))),
     ]
 }
 

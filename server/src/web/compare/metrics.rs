@@ -1,7 +1,7 @@
 //! The table of metrics, each with its interval on one axis.
 
 use plimsoll_domain::comparison::{Comparison, Metric, MetricComparison, MetricVerdict, Unit};
-use plimsoll_domain::format::{self, NARROW};
+use plimsoll_domain::format;
 use plimsoll_domain::sentence::name as domain_name;
 
 use crate::charts::{Datum, IntervalAxis, IntervalRow};
@@ -153,8 +153,7 @@ fn unit(unit: Unit) -> &'static str {
 
 fn title(metric: Metric, workers: Option<u32>) -> String {
     let at = |name: &str| match workers {
-        Some(1) => format!("{name} at 1 worker"),
-        Some(n) => format!("{name} at{NARROW}{} workers", format::count(n.into())).replace(NARROW, " "),
+        Some(n) => format!("{name} at {}", format::workers(n)),
         None => name.to_owned(),
     };
     match metric {

@@ -67,10 +67,7 @@ fn waiting(run: &Run, served: bool) -> String {
 
 /// `staircase, 48 workers, 312 TPS, P99 171 ms; about 9 min left`, as far as it is known.
 pub(in crate::web) fn figures(now: &Progress) -> String {
-    let workers = now.workers.map(|n| match n {
-        1 => "1 worker".to_owned(),
-        n => format!("{} workers", format::count(n.into())),
-    });
+    let workers = now.workers.map(format::workers);
     let parts = [
         Some(now.stage.name().to_owned()),
         workers,

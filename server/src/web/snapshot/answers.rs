@@ -35,10 +35,12 @@ fn carries(of: &Snapshot) -> String {
         };
     };
     let tps = format!("{}{NARROW}TPS", format::number(capacity.tps));
-    let at = workers(capacity.at_workers);
+    let at = format::workers(capacity.at_workers);
     let found = match capacity.lower_bound {
         true => format!("At least {tps}: it was still growing at {at}, the last step."),
-        false => format!("{tps}, reached at {at}; 95{NARROW}% of it from the knee, {}.", workers(capacity.workers)),
+        false => {
+            format!("{tps}, reached at {at}; 95{NARROW}% of it from the knee, {}.", format::workers(capacity.workers))
+        }
     };
     let limit = of.report.plan.phases.staircase.max_error_rate;
     let allowed = format::allowed(limit).trim_start_matches('+').to_owned();
@@ -63,7 +65,7 @@ fn stays(of: &Snapshot) -> String {
         let n = format::count(figures.requests);
         return format!("Unknown: {n} requests succeeded in {length}, and a P99 needs {MIN_FOR_P99}.");
     };
-    let over = format!("P99 {} over {length} at {}", format::latency(p99), workers(step.workers));
+    let over = format!("P99 {} over {length} at {}", format::latency(p99), format::workers(step.workers));
     match course(step) {
         None => format!("{over}. Too few requests to tell its beginning from its end."),
         Some(course) => format!("{}: {over}; {}.", if course.moved() { "No" } else { "Yes" }, thirds(&course)),
@@ -83,11 +85,11 @@ pub(super) fn stairs_title(figures: &Figures) -> (String, String) {
     match figures.capacity {
         None => ("TPS and latency against workers".to_owned(), "Each point is one step.".to_owned()),
         Some(c) if c.lower_bound => (
-            format!("TPS still grows at {}", workers(c.at_workers)),
+            format!("TPS still grows at {}", format::workers(c.at_workers)),
             "Its end was not reached: capacity and knee are at least this.".to_owned(),
         ),
         Some(c) => (
-            format!("TPS bends at {}", workers(c.workers)),
+            format!("TPS bends at {}", format::workers(c.workers)),
             "Each point is one step. Beyond the knee more workers only wait longer.".to_owned(),
         ),
     }
@@ -102,7 +104,7 @@ pub(super) fn soak_title(step: &Step, figures: &StepFigures) -> (String, String)
     };
     let length = format::duration(figures.measured_s);
     let withheld = if figures.p99_ms.is_none() { " P99 is withheld: too few requests." } else { "" };
-    (heading, format!("{} for {length}; the shaded edges are trimmed.{withheld}", workers(step.workers)))
+    (heading, format!("{} for {length}; the shaded edges are trimmed.{withheld}", format::workers(step.workers)))
 }
 
 pub(super) fn distribution_title(figures: &StepFigures) -> (String, String) {
@@ -114,8 +116,4 @@ pub(super) fn distribution_title(figures: &StepFigures) -> (String, String) {
         heading,
         format!("{} requests of the stability phase; the axis stretches the tail.", format::count(figures.requests)),
     )
-}
-
-fn workers(n: u32) -> String {
-    if n == 1 { "1 worker".to_owned() } else { format!("{} workers", format::count(n.into())) }
 }

@@ -74,7 +74,7 @@ pub(super) fn plan(report: &Report) -> Pairs {
         Some(LoadChoice::OwnKnee) => "a fraction of its own knee",
         None => "not carried out",
     };
-    let soak = report.stability().map(|step| format!("{} workers, ", step.workers)).unwrap_or_default();
+    let soak = report.stability().map(|step| format!("{}, ", format::workers(step.workers))).unwrap_or_default();
     let assertions = match plan.workload.expect.json.len() {
         0 => String::new(),
         1 => ", 1 assertion on the output".to_owned(),
