@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::checkout::Repository;
 use super::config::{Config, Place, Recipe};
 use super::facts::least;
-use super::lock::Locks;
+use super::lock::{Locks, StateLock};
 use super::shell;
 use super::state::State;
 use super::{clean, environment, ports, token};
@@ -31,7 +31,10 @@ pub async fn check(config: &Config) -> Vec<Looked> {
     let state = State::open(&config.state);
     let place = format!("state {}", config.state.display());
     match &state {
-        Ok(state) => all.push(looked(&place, spool::space(state.folder()).map(drop).map_err(text))),
+        Ok(state) => {
+            let free = StateLock::take(state.folder(), "a check").and_then(|_| spool::space(state.folder()));
+            all.push(looked(&place, free.map(drop).map_err(text)));
+        }
         Err(failure) => all.push(looked(&place, Err(text(failure.clone())))),
     }
     let gpus = Gpus::open(&config.gpus);

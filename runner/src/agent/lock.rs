@@ -1,5 +1,5 @@
-//! One run at a time for each GPU of the host, whoever's agent it is: a lock on a file that the kernel lets go of when
-//! the agent ends, however it does.
+//! One run at a time for each GPU of the host, whoever's agent it is, and one agent for each folder of state: a lock on a
+//! file that the kernel lets go of when the agent ends, however it does.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -26,20 +26,53 @@ impl Locks {
             }
             None => usual(),
         };
-        let path = |name: &str| folder.join(format!("{name}.lock"));
+        let taken = |name: &str, what: &str, how: FlockOperation, holder: Option<&str>| {
+            let path = folder.join(format!("{name}.lock"));
+            lock(&path, how, holder).map_err(|why| {
+                why.failure(
+                    what,
+                    &path,
+                    "one agent at a time measures on a GPU: give each agent of this host `gpus` and a `state` of its own in \
+                     its runner.toml",
+                    "`locks` in runner.toml names another folder, the same for all agents of this host",
+                )
+            })
+        };
         let (host, shared) = match gpus {
             [] => (FlockOperation::NonBlockingLockExclusive, false),
             _ => (FlockOperation::NonBlockingLockShared, true),
         };
-        let mut files = vec![lock(&path("host"), "this host", host, (!shared).then_some(holder))?];
+        let mut files = vec![taken("host", "this host", host, (!shared).then_some(holder))?];
         let mut names: Vec<&String> = gpus.iter().collect();
         names.sort();
         names.dedup();
         for gpu in names {
             let exclusive = FlockOperation::NonBlockingLockExclusive;
-            files.push(lock(&path(&format!("gpu-{}", plain(gpu))), &format!("GPU {gpu}"), exclusive, Some(holder))?);
+            files.push(taken(&format!("gpu-{}", plain(gpu)), &format!("GPU {gpu}"), exclusive, Some(holder))?);
         }
         Ok(Self { _files: files })
+    }
+}
+
+/// An agent's hold on its folder of state: what lies there of a run is its own, or of an agent that is no more.
+#[derive(Debug)]
+pub(super) struct StateLock {
+    _file: File,
+}
+
+impl StateLock {
+    /// Nobody waits. The error says who has it.
+    pub(super) fn take(folder: &Path, holder: &str) -> Result<Self, Failure> {
+        let path = folder.join("agent.lock");
+        let file = lock(&path, FlockOperation::NonBlockingLockExclusive, Some(holder)).map_err(|why| {
+            why.failure(
+                &format!("`state` {}", folder.display()),
+                &path,
+                "each agent of this host needs a folder of its own: name another as `state` in this one's runner.toml",
+                "`state` in runner.toml names another folder",
+            )
+        })?;
+        Ok(Self { _file: file })
     }
 }
 
@@ -60,13 +93,24 @@ fn made(folder: &Path) -> io::Result<PathBuf> {
     Ok(folder.to_owned())
 }
 
+enum NotLocked {
+    Held { by: String },
+    Failed(io::Error),
+}
+
+impl NotLocked {
+    /// `alone` says what to do when somebody else has it, `elsewhere` what when there can be no lock.
+    fn failure(self, what: &str, path: &Path, alone: &str, elsewhere: &str) -> Failure {
+        match self {
+            Self::Held { by } => Failure::new("locked", Exit::Usage, format!("{what} is held by {by}")).hint(alone),
+            Self::Failed(error) => Failure::usage(format!("cannot lock {}: {error}", path.display())).hint(elsewhere),
+        }
+    }
+}
+
 /// `holder` is written down for those who come later.
-fn lock(path: &Path, what: &str, how: FlockOperation, holder: Option<&str>) -> Result<File, Failure> {
-    let failed = |error: io::Error| {
-        Failure::usage(format!("cannot lock {}: {error}", path.display()))
-            .hint("`locks` in runner.toml names another folder, the same for all agents of this host")
-    };
-    let (mut file, own) = open(path).map_err(failed)?;
+fn lock(path: &Path, how: FlockOperation, holder: Option<&str>) -> Result<File, NotLocked> {
+    let (mut file, own) = open(path).map_err(NotLocked::Failed)?;
     match flock(&file, how) {
         Ok(()) => {}
         Err(rustix::io::Errno::WOULDBLOCK) => {
@@ -74,10 +118,9 @@ fn lock(path: &Path, what: &str, how: FlockOperation, holder: Option<&str>) -> R
             let _ = (&mut file).take(200).read_to_string(&mut said);
             let said: String = said.chars().filter(|c| !c.is_control()).collect();
             let by = if said.is_empty() { "another agent".to_owned() } else { said };
-            return Err(Failure::new("locked", Exit::Failed, format!("{what} is held by {by}"))
-                .hint("one agent at a time measures on a GPU: `gpus` in runner.toml gives each its own"));
+            return Err(NotLocked::Held { by });
         }
-        Err(error) => return Err(failed(error.into())),
+        Err(error) => return Err(NotLocked::Failed(error.into())),
     }
     if let (true, Some(holder)) = (own, holder) {
         let said = format!("{holder}, process {}\n", std::process::id());
@@ -130,5 +173,15 @@ mod tests {
             std::thread::yield_now();
         };
         assert!(take(&["0"]).is_err());
+    }
+
+    #[test]
+    fn a_folder_of_state_has_one_agent() {
+        let folder = tempfile::tempdir().unwrap();
+        let _first = StateLock::take(folder.path(), "agent of a test").unwrap();
+        let failure = StateLock::take(folder.path(), "another").unwrap_err();
+        let said = format!("`state` {} is held by agent of a test, process", folder.path().display());
+        assert!(failure.message.starts_with(&said), "{failure}");
+        assert_eq!(failure.exit, Exit::Usage);
     }
 }

@@ -47,7 +47,7 @@ use crate::telemetry::gpu::Gpus;
 use crate::upload::{Pauses, Server};
 use config::{Config, Recipe};
 use job::{Job, Outcome};
-use lock::Locks;
+use lock::{Locks, StateLock};
 use log::say;
 use releases::Releases;
 use sending::Held;
@@ -67,7 +67,7 @@ struct Agent {
     gpus: Option<Gpus>,
     /// Why reports wait, as said last.
     told: Mutex<String>,
-    _locks: Locks,
+    _locks: (Locks, StateLock),
 }
 
 /// What an agent did until it ended.
@@ -88,7 +88,7 @@ const LOOK: Duration = Duration::from_secs(5);
 /// Works until it is asked to end, or with `once` until it has had a job.
 ///
 /// # Errors
-/// It cannot begin: the state's folder, another agent that holds the GPU, the signals.
+/// It cannot begin: the state's folder, another agent that holds it or the GPU, the signals.
 pub async fn run(config: Config, server: Server, once: bool, json: bool) -> Result<Done, Failure> {
     if json {
         log::as_json();
@@ -99,7 +99,10 @@ pub async fn run(config: Config, server: Server, once: bool, json: bool) -> Resu
         .map_err(|error| Failure::usage(error.to_string()).hint("see `gpus` in runner.toml"))?;
     // However each agent names a GPU, it is the same lock.
     let names = clean::names(&config.gpus, gpus.as_ref());
-    let locks = Locks::take(config.locks.as_deref(), &names, &format!("agent {:?}", config.name))?;
+    let holder = format!("agent {:?}", config.name);
+    let locks = Locks::take(config.locks.as_deref(), &names, &holder)?;
+    // Before anything in it is read: the run of an agent that lives would be taken for one that was left behind.
+    let own = StateLock::take(state.folder(), &holder)?;
     // A run's orphans fall to this process when its supervisor is gone.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     let agent = Agent {
@@ -112,7 +115,7 @@ pub async fn run(config: Config, server: Server, once: bool, json: bool) -> Resu
         state,
         gpus,
         told: Mutex::default(),
-        _locks: locks,
+        _locks: (locks, own),
     };
     agent.recover(&mut asked.drain.clone()).await;
     say(None, &format!("agent {:?} works for {}", agent.config.name, agent.server.address()));

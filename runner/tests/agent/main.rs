@@ -9,6 +9,7 @@ mod refusals;
 mod repository;
 mod server;
 mod setup;
+mod start;
 
 /// The measured service: this very program, started again by the recipe's `start`.
 #[test]

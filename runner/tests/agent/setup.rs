@@ -144,6 +144,15 @@ impl Bench {
         Agent(command.spawn().unwrap())
     }
 
+    /// A library in NVML's place, made of the stub for these hosts (`-D…`).
+    pub(crate) fn nvml(&self, define: &str) -> PathBuf {
+        let library = self.at("nvml.so");
+        let stub = concat!(env!("CARGO_MANIFEST_DIR"), "/src/telemetry/gpu/stub.c");
+        let made = Command::new("cc").args(["-shared", "-fPIC", define, stub, "-o"]).arg(&library).status();
+        assert!(made.unwrap().success());
+        library
+    }
+
     /// A line before all sections of the configuration.
     pub(crate) fn configure_further(&self, line: &str) {
         let text = fs::read_to_string(self.at("runner.toml")).unwrap();
@@ -164,6 +173,10 @@ impl Bench {
 pub(crate) struct Agent(Child);
 
 impl Agent {
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_raw(self.0.id() as i32).unwrap();
         rustix::process::kill_process(pid, signal).unwrap();
