@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use plimsoll_domain::ids::RunId;
 use plimsoll_domain::job::{Assignment, Claim, Ended, Heartbeat, HeartbeatAnswer, RunRequest};
-use reqwest::Method;
+use reqwest::{Method, header};
 use serde::Serialize;
 
 use crate::upload::{Server, ServerError, parse};
@@ -21,6 +21,18 @@ impl Server {
         match self.tell("api/v1/agent/claim", claim, timeout).await?.as_slice() {
             [] => Ok(None),
             bytes => parse(bytes).map(Some),
+        }
+    }
+
+    /// Whether the token may ask for jobs. A request without content is refused for that only once its token is accepted;
+    /// it takes no job and gives none back. It does not tell for which projects. One try.
+    pub(super) async fn may_claim(&self) -> Result<(), ServerError> {
+        let request = self.request(Method::POST, self.url("api/v1/agent/claim")?).timeout(TIMEOUT);
+        let request = request.header(header::CONTENT_TYPE, "application/json");
+        match self.once_within(request, MAX_ANSWER).await.map_err(|tried| tried.error) {
+            Err(ServerError::Refused { status: 400 | 415 | 422, .. }) => Ok(()),
+            Err(error) => Err(error),
+            Ok(_) => Err(ServerError::Strange("it takes a request for a job without content".to_owned())),
         }
     }
 

@@ -25,7 +25,7 @@ pub struct Looked {
 pub async fn check(config: &Config) -> Vec<Looked> {
     let mut all = vec![looked("token", token::server(config, &environment).map(drop).map_err(text))];
     if let Ok(server) = token::server(config, &environment) {
-        let accepted = server.accepts_token().await.map_err(|error| text(error.failure(&server)));
+        let accepted = server.may_claim().await.map_err(|error| text(token::failure(config, &server, error)));
         all.push(looked(&format!("server {}", server.address()), accepted));
     }
     let state = State::open(&config.state);
@@ -40,7 +40,15 @@ pub async fn check(config: &Config) -> Vec<Looked> {
     let gpus = Gpus::open(&config.gpus);
     // As `run` does.
     let names = clean::names(&config.gpus, gpus.as_ref().ok().and_then(Option::as_ref));
-    all.push(looked("GPUs", gpus.map(drop).map_err(|error| error.to_string())));
+    let found = match gpus {
+        Ok(None) if !config.gpus.is_empty() => Err(format!(
+            "`gpus` in runner.toml names {}, and there is no GPU here: no NVIDIA driver answers",
+            config.gpus.join(", ")
+        )),
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    };
+    all.push(looked("GPUs", found));
     all.push(looked("locks", Locks::take(config.locks.as_deref(), &names, "a check").map(drop).map_err(text)));
     let Ok(state) = state else { return all };
     let around = shell::plain(state.folder(), state.own_log(), least(&environment));
@@ -78,7 +86,8 @@ fn looked(what: &str, found: Result<(), String>) -> Looked {
     Looked { what: what.to_owned(), wrong: found.err() }
 }
 
-fn text(failure: Failure) -> String {
+/// Message and hint on one line.
+pub(super) fn text(failure: Failure) -> String {
     match failure.hint {
         Some(hint) => format!("{} → {}", failure.message, hint.replace('\n', " ")),
         None => failure.message,

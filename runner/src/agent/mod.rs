@@ -44,7 +44,7 @@ use crate::exit::Failure;
 use crate::outbox::Outbox;
 use crate::spool;
 use crate::telemetry::gpu::Gpus;
-use crate::upload::{Pauses, Server};
+use crate::upload::{Pauses, Server, ServerError};
 use config::{Config, Recipe};
 use job::{Job, Outcome};
 use lock::{Locks, StateLock};
@@ -118,7 +118,7 @@ pub async fn run(config: Config, server: Server, once: bool, json: bool) -> Resu
         _locks: (locks, own),
     };
     agent.recover(&mut asked.drain.clone()).await;
-    say(None, &format!("agent {:?} works for {}", agent.config.name, agent.server.address()));
+    agent.introduce(&mut asked.drain.clone()).await;
     Ok(agent.work(asked, once).await)
 }
 
@@ -128,6 +128,21 @@ fn environment(name: &str) -> Option<String> {
 }
 
 impl Agent {
+    /// Says for whom it works, or what the server says of its token: while a port is taken, no job would be asked for.
+    async fn introduce(&self, drain: &mut watch::Receiver<bool>) {
+        let heard = tokio::select! {
+            () = turned(drain) => return,
+            heard = self.server.may_claim() => heard,
+        };
+        if let Err(error @ ServerError::Refused { .. }) = heard {
+            return say(None, &check::text(token::failure(&self.config, &self.server, error)));
+        }
+        say(None, &format!("agent {:?} works for {}", self.config.name, self.server.address()));
+        if let Err(error) = heard {
+            say(None, &format!("the server does not answer yet: {}", error.why()));
+        }
+    }
+
     async fn work(&self, mut asked: Asked, once: bool) -> Done {
         let mut done = Done { jobs: 0, last: None };
         let mut pauses = Pauses::forever();

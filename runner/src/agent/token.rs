@@ -8,7 +8,7 @@ use std::path::Path;
 use super::config::Config;
 use crate::exit::Failure;
 use crate::plan::Environment;
-use crate::upload::Server;
+use crate::upload::{Server, ServerError};
 
 /// The server that `runner.toml` names.
 pub fn server(config: &Config, environment: Environment) -> Result<Server, Failure> {
@@ -20,6 +20,28 @@ pub fn server(config: &Config, environment: Environment) -> Result<Server, Failu
         })?,
     };
     Server::new(&config.server, Some(token))
+}
+
+/// What the server said no to, with what to do about it for who wrote `runner.toml`.
+pub(super) fn failure(config: &Config, server: &Server, error: ServerError) -> Failure {
+    const NEW: &str = "`plimsoll-server token create --scope agent` makes a token that may take jobs";
+    let hint = match (&error, &config.token_file) {
+        (ServerError::Refused { status: 401 | 403, .. }, Some(path)) => {
+            Some(format!("write another token into token_file {}; {NEW}", path.display()))
+        }
+        (ServerError::Refused { status: 401 | 403, .. }, None) => {
+            Some(format!("set PLIMSOLL_TOKEN to another token, or name a file with one as `token_file`; {NEW}"))
+        }
+        (ServerError::Refused { status: 300..=399 | 404 | 405, .. }, _) => {
+            Some("is `server` in runner.toml the address of a Plimsoll server?".to_owned())
+        }
+        _ => None,
+    };
+    let failure = error.failure(server);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
 }
 
 fn read(path: &Path) -> Result<String, Failure> {

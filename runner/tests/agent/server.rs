@@ -38,6 +38,8 @@ struct Inner {
     is_away: bool,
     /// The project that the token does not reach.
     forbids: Option<String>,
+    /// What is said to every request for a job.
+    refuses: Option<(u16, Value)>,
     requests: Vec<String>,
 }
 
@@ -82,6 +84,11 @@ impl Server {
     /// Takes no report of this project.
     pub(crate) fn forbid(&self, project: Option<&str>) {
         self.with(|inner| inner.forbids = project.map(str::to_owned));
+    }
+
+    /// Gives no job to this token.
+    pub(crate) fn refuse(&self, status: u16, body: Value) {
+        self.with(|inner| inner.refuses = Some((status, body)));
     }
 
     pub(crate) fn beats(&self) -> Vec<Heartbeat> {
@@ -153,6 +160,14 @@ impl Server {
             let (line, body) = read_request(&mut reader)?;
             self.with(|inner| inner.requests.push(line.clone()));
             if line.contains("/agent/claim") {
+                if let Some((status, body)) = self.with(|inner| inner.refuses.clone()) {
+                    answer(&stream, status, &body)?;
+                    continue;
+                }
+                if body.is_empty() {
+                    answer(&stream, 400, &json!({ "title": "no claim" }))?;
+                    continue;
+                }
                 self.with(|inner| inner.asked.push(serde_json::from_slice(&body).unwrap()));
                 // A server waits a while for a job before it says that there is none.
                 std::thread::sleep(Duration::from_millis(50));
