@@ -151,6 +151,8 @@ impl Agent {
         let mut told = String::new();
         let mut held = Held::new();
         while !*asked.drain.borrow() {
+            // What fell to this process after its run was over, or could not be fetched yet when it was.
+            let _ = tokio::task::spawn_blocking(|| tree::reap_orphans(None)).await;
             self.send_first(&mut held, &asked.drain).await;
             let projects = match self.able(&releases) {
                 Ok(projects) => projects,

@@ -118,6 +118,42 @@ fn a_killed_supervisor_takes_nothing_with_it() {
     }
 }
 
+/// Its first thread has ended, and so it looks over, but another goes on until there is a file.
+const LINGERER: &str = r#"
+#include <pthread.h>
+#include <unistd.h>
+static void *wait_for(void *path) { while (access(path, F_OK)) usleep(20000); return 0; }
+int main(int count, char **words) {
+    pthread_t thread;
+    if (count < 2 || pthread_create(&thread, 0, wait_for, words[1])) return 1;
+    pthread_exit(0);
+}
+"#;
+
+#[test]
+fn what_falls_to_an_idle_agent_is_fetched_when_it_is_over() {
+    let server = Server::start();
+    let start = "start = '\"$ROOT/lingerer\" \"$ROOT/end\" & echo $! > \"$ROOT/pid\"; exec \"$SERVICE\" service --exact --ignored'\n";
+    let bench = Bench::new(&server, start);
+    std::fs::write(bench.at("lingerer.c"), LINGERER).unwrap();
+    let made =
+        Command::new("cc").arg(bench.at("lingerer.c")).arg("-pthread").arg("-o").arg(bench.at("lingerer")).status();
+    assert!(made.unwrap().success());
+    server.give(Claimed::Job(bench.job()));
+    let agent = bench.agent(&[]);
+    let pid = bench.read("pid").trim().to_owned();
+    server.wait_for_report();
+    let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat")).ok();
+    let mark = format!(") Z {} ", agent.id());
+    wait_for("the agent's adoption", || stat().is_some_and(|stat| stat.contains(&mark)).then_some(()));
+    // It has come to rest, and asks for jobs.
+    server.wait_for_claims(server.asked().len() + 2);
+    assert!(stat().is_some(), "it is not over yet");
+    std::fs::write(bench.at("end"), "").unwrap();
+    wait_for("its end", || stat().is_none().then_some(()));
+    drop(agent);
+}
+
 #[test]
 fn a_stop_command_that_hangs_is_ended() {
     let server = Server::start();
