@@ -39,9 +39,11 @@ pub enum Event<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Live {
     pub phase: PhaseKind,
+    /// Those at work; 0 between two steps.
     pub workers: u32,
-    /// Time left in the whole run as far as it is known; the search for the knee can add to it.
-    pub left: Duration,
+    /// Time left in the whole run as far as it is known; the search for the knee can add to it. `None` while a step goes on
+    /// past its planned end.
+    pub left: Option<Duration>,
     /// Share of the whole run that is done, 0 to 1.
     pub done: f64,
     pub tps: Option<f64>,

@@ -132,7 +132,7 @@ async fn a_stop_keeps_what_was_measured() {
     let mut observer = |event: Event<'_>| match event {
         Event::Tick(live) if live.phase == PhaseKind::Staircase => {
             ticks += 1;
-            assert!(live.left > Duration::from_secs(60) && (0.0..0.5).contains(&live.done), "{live:?}");
+            assert!(live.left > Some(Duration::from_secs(60)) && (0.0..0.5).contains(&live.done), "{live:?}");
             assert!(live.tps.is_some() && live.p50_ms.is_some() && live.errors == 0, "{live:?}");
             let _ = stop.send(true);
         }
@@ -145,6 +145,30 @@ async fn a_stop_keeps_what_was_measured() {
     let step = &report.phase(PhaseKind::Staircase).unwrap().steps[0];
     assert!(step.duration_ms < 30_000, "{} ms", step.duration_ms);
     assert_eq!(report.stability(), None);
+}
+
+#[tokio::test]
+async fn a_soak_that_extends_itself_tells_no_time_left() {
+    let server = Server::start(10, Duration::from_millis(50), |_| ok("{}"));
+    let mut plan = spec(server.address);
+    plan.plan.phases.staircase.workers = vec![1];
+    plan.plan.phases.staircase.search = false;
+    plan.plan.phases.stability.workers = Some(1);
+    // Far too few answers for a P99: it takes twice as long.
+    plan.plan.phases.stability.duration_ms = 3_000;
+    let mut left = Vec::new();
+    let mut observer = |event: Event<'_>| {
+        if let Event::Tick(live) = event
+            && live.phase == PhaseKind::Stability
+        {
+            left.push(live.left);
+        }
+    };
+    let (_stop, stopped) = watch::channel(false);
+    let report = phases::run(plan, &mut observer, stopped).await.unwrap();
+    assert!(report.stability().unwrap().duration_ms > 5_000);
+    let known = left.iter().take_while(|left| left.is_some()).count();
+    assert!((1..left.len()).contains(&known), "{left:?}");
 }
 
 #[tokio::test]

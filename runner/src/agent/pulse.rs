@@ -117,8 +117,8 @@ impl Observer for Listener<'_> {
                 let mut told = self.feed.told();
                 let progress = Progress {
                     stage: live.phase.into(),
-                    workers: Some(live.workers),
-                    left_ms: Some(millis(live.left)),
+                    workers: Some(live.workers).filter(|workers| *workers > 0),
+                    left_ms: live.left.map(millis),
                     done: Some(live.done.clamp(0.0, 1.0)),
                     tps: live.tps,
                     p50_ms: live.p50_ms,

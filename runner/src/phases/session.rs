@@ -26,6 +26,8 @@ pub(super) struct Session<'a> {
     host: HostCpu,
     /// When the running step, and with `ahead` the whole run, is expected to end.
     step_ends: Nanos,
+    /// The running step may go on for longer.
+    may_extend: bool,
     /// How long the step will take that waits for surplus workers to stop.
     waits: Option<Nanos>,
     ahead: Duration,
@@ -104,6 +106,7 @@ impl<'a> Session<'a> {
             told: 0,
             host,
             step_ends: 0,
+            may_extend: false,
             waits: None,
             ahead: Duration::ZERO,
             recent: Recent::default(),
@@ -178,6 +181,7 @@ impl<'a> Session<'a> {
         self.until(begun).await?;
         self.waits = None;
         self.step_ends = self.clock.now() + expected;
+        self.may_extend = plan.longest_ms > plan.duration_ms;
         Ok(())
     }
 
@@ -282,6 +286,7 @@ impl<'a> Session<'a> {
             }
             Event::Measuring => self.host.start(),
             Event::Ended { id, summary } => {
+                self.may_extend = false;
                 let mut summary = *summary;
                 summary.generator.host_cpu = self.host.used();
                 if let Some(phase) = self.phases.last_mut() {
@@ -313,11 +318,12 @@ impl<'a> Session<'a> {
         let now = self.clock.now();
         let step = self.waits.unwrap_or_else(|| self.step_ends.saturating_sub(now));
         let left = Duration::from_nanos(step) + self.ahead;
+        let is_extended = self.waits.is_none() && self.may_extend && is_past(self.step_ends, now);
         let elapsed = Duration::from_nanos(now);
         let live = Live {
             phase: phase.kind,
             workers,
-            left,
+            left: (!is_extended).then_some(left),
             done: elapsed.as_secs_f64() / (elapsed + left).as_secs_f64().max(f64::MIN_POSITIVE),
             tps: recent.tps,
             p50_ms: recent.p50_ms,
@@ -339,6 +345,12 @@ pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
 pub(super) fn measured(role: StepRole, workers: u32, duration_ms: u64, ramp_ms: u64, min_successes: u64) -> StepPlan {
     let longest_ms = duration_ms.saturating_mul(2);
     StepPlan { role, workers, duration_ms, longest_ms, ramp_ms, min_successes, trimmed: true, by_hand: false }
+}
+
+/// Whether a step goes on after its planned end; its last word may take a moment.
+fn is_past(end: Nanos, now: Nanos) -> bool {
+    const MOMENT: Nanos = 500_000_000;
+    now > end.saturating_add(MOMENT)
 }
 
 /// How long a step may become with `left` to spend on it: never shorter than planned.

@@ -118,12 +118,14 @@ impl Observer for Progress {
     }
 }
 
-/// One line: phase, workers, time left, TPS, P50, P99, errors. Blanks give way where the bar leaves it little room.
+/// One line: phase, workers at work, time left, TPS, P50, P99, errors. Blanks give way where the bar leaves it little room.
 pub(super) fn live_line(live: &Live) -> String {
     let ms = |value: Option<f64>| value.map_or_else(|| format!("{ABSENT}{NARROW}ms"), latency);
-    let workers = counted(live.workers.into(), "worker");
+    let workers = (live.workers > 0).then(|| counted(live.workers.into(), "worker"));
+    let left = live.left.map_or("extending".to_owned(), |left| format!("{} left", duration(left.as_secs_f64())));
+    let load = workers.into_iter().chain([left]).collect::<Vec<_>>().join(", ");
     let parts = [
-        format!("{} {workers}, {} left", live.phase.name(), duration(live.left.as_secs_f64())),
+        format!("{} {load}", live.phase.name()),
         format!("{} TPS", live.tps.map_or_else(|| ABSENT.to_owned(), number)),
         format!("P50 {}", ms(live.p50_ms)),
         format!("P99 {}", ms(live.p99_ms)),

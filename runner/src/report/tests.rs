@@ -220,7 +220,7 @@ fn the_live_line_fits_beside_the_bar() {
     let mut live = Live {
         phase: PhaseKind::Staircase,
         workers: 1_000,
-        left: Duration::from_secs(1_212),
+        left: Some(Duration::from_secs(1_212)),
         done: 0.5,
         tps: Some(812.3),
         p50_ms: Some(1_234.5),
@@ -232,4 +232,9 @@ fn the_live_line_fits_beside_the_bar() {
     insta::assert_snapshot!(line, @"staircase 1 000 workers, 20 min left 812 TPS P50 1 230 ms P99 9 950 ms 12 errors");
     (live.tps, live.p50_ms, live.p99_ms, live.errors, live.workers) = (None, None, None, 1, 1);
     insta::assert_snapshot!(super::progress::live_line(&live), @"staircase 1 worker, 20 min left  – TPS  P50 – ms  P99 – ms  1 error");
+    (live.left, live.phase) = (None, PhaseKind::Stability);
+    assert!(super::progress::live_line(&live).starts_with("stability 1 worker, extending  "));
+    (live.left, live.phase, live.workers) = (Some(Duration::from_secs(30)), PhaseKind::WarmUp, 0);
+    let line = super::progress::live_line(&live).replace('\u{202f}', " ");
+    assert!(line.starts_with("warm-up 30 s left  "), "{line}");
 }
