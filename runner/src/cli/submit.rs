@@ -10,7 +10,7 @@ use super::{Done, watch};
 use crate::exit::{Exit, Failure};
 use crate::report::paint::Paint;
 use crate::report::watch::heading;
-use crate::upload::Server;
+use crate::upload::{Server, ServerError};
 
 pub(super) async fn execute(args: &SubmitArgs, paint: Paint) -> Result<Done, Failure> {
     let server = args.server.needed()?;
@@ -48,12 +48,22 @@ pub(super) async fn execute(args: &SubmitArgs, paint: Paint) -> Result<Done, Fai
 /// Ends with 0 when the run is over or will be; a run that was over before is none to cancel.
 pub(super) async fn cancel(args: &CancelArgs) -> Result<Done, Failure> {
     let server = args.server.needed()?;
-    let run = server.cancel(args.run, &args.reason).await.map_err(|error| error.failure(&server))?;
+    let run = server.cancel(args.run, &args.reason).await.map_err(|error| failed(error, &server))?;
     let text = match run.state.is_final() {
         true => format!("{}\n", heading(&run)),
         false => format!("{}; its runner is told to stop\n", heading(&run)),
     };
     Ok(Done { exit: Exit::Pass, text, json: document(&server, &run, Exit::Pass) })
+}
+
+/// Why a run could not be asked about or cancelled. One that the token does not reach looks like one that is not there.
+pub(super) fn failed(error: ServerError, server: &Server) -> Failure {
+    let is_unknown = matches!(error, ServerError::Refused { status: 404, problem: true, .. });
+    let failure = error.failure(server);
+    match is_unknown {
+        true => failure.hint("is it a run of this server, and does PLIMSOLL_TOKEN (or --token) reach its project?"),
+        false => failure,
+    }
 }
 
 /// A run with its page's whole address and how the program ends.

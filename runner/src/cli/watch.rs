@@ -28,7 +28,7 @@ pub(super) async fn execute(args: &WatchArgs, paint: Paint) -> Result<Done, Fail
             Ok(run) => break run,
             Err(tried) => tried,
         };
-        let pause = tried.pause(&mut pauses).map_err(|error| error.failure(&server))?;
+        let pause = tried.pause(&mut pauses).map_err(|error| submit::failed(error, &server))?;
         eprintln!("{}", waiting(server.address(), &pauses.wait(&tried, pause)));
         tokio::time::sleep(pause).await;
     };
@@ -39,10 +39,13 @@ pub(super) async fn execute(args: &WatchArgs, paint: Paint) -> Result<Done, Fail
 pub(super) async fn follow(server: &Server, run: Run, retry_for: Duration, paint: Paint) -> Result<Done, Failure> {
     let mut watch = Watch::new(std::io::stderr().is_terminal());
     watch.line(&heading(&run));
+    if let Some(page) = submit::page(server, &run).filter(|_| !is_over(&run)) {
+        watch.line(labelled("Page", &page).trim_end());
+    }
     let ended = to_its_end(server, run, retry_for, &mut watch).await;
     watch.finish();
     let run = ended.map_err(|error| {
-        let failure = error.failure(server);
+        let failure = submit::failed(error, server);
         let again = "the run goes on without being watched; watch it again later";
         let hint = failure.hint.clone().map_or(again.to_owned(), |hint| format!("{hint}\n{again}"));
         failure.hint(hint)

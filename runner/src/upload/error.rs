@@ -48,6 +48,10 @@ impl ServerError {
                 Failure::new("refused", Exit::Usage, format!("the server at {at} refuses: {message}"))
                     .hint("set PLIMSOLL_TOKEN, or --token, to a token of this server that may do this")
             }
+            // A Plimsoll server that does not have it.
+            Self::Refused { status: 404, message, problem: true } => {
+                Failure::new("refused", Exit::Usage, format!("the server at {at} refuses: {message}"))
+            }
             Self::Refused { status: 300..=399 | 404 | 405, message, .. } => {
                 Failure::new("refused", Exit::Usage, format!("the server at {at} refuses: {message}"))
                     .hint("is --server the address of a Plimsoll server?")

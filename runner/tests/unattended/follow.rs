@@ -125,6 +125,8 @@ fn a_broken_stream_goes_on_after_the_last_event_and_the_verdict_ends_it() {
     let (code, document, told) = json_of(&server, &["watch", RUN]);
     assert_eq!((code, &document["verdict"], &document["exit_code"]), (1, &json!("regressed"), &json!(1)), "{told}");
     assert_eq!(document["url"], json!(format!("{}/test/runs/1", server.address)));
+    let page = told.find(&format!("Page        {}/test/runs/1\n", server.address)).expect("the page's address");
+    assert!(page < told.find("is being prepared").unwrap(), "it is there at once: {told}");
     let lines = |part: &str| told.lines().filter(|line| line.contains(part)).count();
     assert_eq!(
         (lines("is being prepared on a10-1"), lines("is being measured"), lines("staircase 5 workers")),
@@ -150,8 +152,12 @@ fn a_run_that_comes_to_no_verdict_ends_with_3_and_says_why() {
 #[test]
 fn a_run_that_nobody_knows_or_a_server_that_is_gone_is_an_error() {
     let server = Scripted::start(|_, _| answer(404, &json!({ "title": "No such run" })));
-    let (code, document, _) = json_of(&server, &["watch", RUN]);
-    assert_eq!((code, &document["error"]["kind"]), (2, &json!("refused")));
+    for arguments in [&["watch", RUN][..], &["cancel", RUN, "--reason", "wrong tag"]] {
+        let (code, document, _) = json_of(&server, arguments);
+        assert_eq!((code, &document["error"]["kind"]), (2, &json!("refused")));
+        let hint = document["error"]["hint"].as_str().unwrap();
+        assert!(hint.contains("a run of this server") && !hint.contains("address"), "{hint}");
+    }
     let server = Scripted::start(|_, _| answer(503, &json!({ "title": "Away" })));
     let (code, document, told) = json_of(&server, &["watch", RUN, "--retry-for", "1s"]);
     assert_eq!((code, &document["error"]["kind"]), (5, &json!("unreachable")));
