@@ -586,13 +586,13 @@ mod listed {
             |
           3 | url = "http://10.0.0.5/x"
             |       ^^^^^^^^^^^^^^^^^^^
-          → `origins = ["http://10.0.0.5"]` in [project.p] of the runner's runner.toml would allow it
+          → add "http://10.0.0.5" to `origins` in [project.p] of the runner's runner.toml to allow it
 
         error: plimsoll.toml:4:17: `service.headers.a` uses the environment variable "HOME", which this runner does not give to plans
             |
           4 | headers = { a = "${TOKEN} ${HOME}" }
             |                 ^^^^^^^^^^^^^^^^^^
-          → `plan_environment = ["HOME"]` in [project.p] of the runner's runner.toml would allow it
+          → add "HOME" to `plan_environment` in [project.p] of the runner's runner.toml to allow it
 
         error: plimsoll.toml:5:15: `staircase.max_workers` asks for 5000 workers; this runner allows 1000
             |

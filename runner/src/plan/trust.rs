@@ -1,5 +1,5 @@
-//! What a plan may do that comes with a revision: the runner's own configuration lists it, and each refusal says which
-//! line there would allow it.
+//! What a plan may do that comes with a revision: the runner's own configuration lists it, and each refusal says what
+//! there would allow it.
 
 use super::confined::Confined;
 use super::section::{Field, Section};
@@ -53,7 +53,7 @@ impl Trust<'_> {
                         .error(format!(
                             "uses the environment variable {name:?}, which this runner does not give to plans"
                         ))
-                        .hint(format!("`plan_environment = [{name:?}]` in {} would allow it", listed.place)));
+                        .hint(format!("add {name:?} to `plan_environment` in {} to allow it", listed.place)));
                 }
             }
         }
@@ -81,8 +81,9 @@ impl Judge<'_> {
         let origin = &loaded.plan.service.origin;
         if !listed.origins.contains(origin) {
             let why = format!("would send load to {origin}, which this runner does not allow");
-            let line = format!("`origins = [{origin:?}]` in {}", listed.place);
-            return Err(self.refuse("service", "url", &why, &line));
+            // Added, since what is listed stays allowed.
+            let hint = format!("add {origin:?} to `origins` in {} to allow it", listed.place);
+            return Err(self.refuse("service", "url", &why, hint));
         }
         self.workers()?;
         self.bodies()?;
@@ -100,7 +101,7 @@ impl Judge<'_> {
         ] {
             if workers > most {
                 let why = format!("asks for {workers} workers; this runner allows {most}");
-                return Err(self.refuse(section, key, &why, &limit(format!("max_workers = {workers}"))));
+                return Err(self.refuse(section, key, &why, limit(format!("max_workers = {workers}"))));
             }
         }
         Ok(())
@@ -114,7 +115,7 @@ impl Judge<'_> {
         }
         let key = if self.field("workload", "file").is_some() { "file" } else { "body" };
         let why = format!("holds a request of {longest} bytes; this runner allows {most}");
-        Err(self.refuse("workload", key, &why, &limit(format!("max_body_bytes = {longest}"))))
+        Err(self.refuse("workload", key, &why, limit(format!("max_body_bytes = {longest}"))))
     }
 
     /// What the phases take as planned. A search or an extension that goes on past the limit is cut off by the clock.
@@ -137,16 +138,16 @@ impl Judge<'_> {
             if stairs > phases.stability.duration_ms { ("staircase", "step") } else { ("stability", "duration") };
         let text = values::duration_text;
         let why = format!("makes the run {} long; this runner allows {}", text(planned), text(most));
-        Err(self.refuse(section, key, &why, &limit(format!("max_duration = {:?}", text(planned)))))
+        Err(self.refuse(section, key, &why, limit(format!("max_duration = {:?}", text(planned)))))
     }
 
     /// At the value, or about the plan as a whole where it is a default.
-    fn refuse(&self, section: &str, key: &str, why: &str, line: &str) -> PlanError {
+    fn refuse(&self, section: &str, key: &str, why: &str, hint: String) -> PlanError {
         let error = match self.field(section, key) {
             Some(field) => field.error(why),
             None => PlanError::whole(&self.loaded.path, format!("`{section}.{key}` {why}")),
         };
-        error.hint(format!("{line} would allow it"))
+        error.hint(hint)
     }
 
     fn field(&self, section: &str, key: &str) -> Option<Field<'_>> {
@@ -155,5 +156,5 @@ impl Judge<'_> {
 }
 
 fn limit(line: String) -> String {
-    format!("`{line}` in [limits] of the runner's runner.toml")
+    format!("`{line}` in [limits] of the runner's runner.toml would allow it")
 }

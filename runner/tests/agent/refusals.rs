@@ -48,7 +48,7 @@ fn a_plan_may_name_only_what_the_runner_lists() {
     job["plan"] = json!("elsewhere.toml");
     let ended = ended(&server, &bench, job);
     assert_eq!(ended.how, Ending::Failed);
-    let allow = "`origins = [\"http://169.254.169.254\"]` in [project.test] of the runner's runner.toml would allow it";
+    let allow = "add \"http://169.254.169.254\" to `origins` in [project.test] of the runner's runner.toml to allow it";
     assert!(ended.reason.contains(allow), "{}", ended.reason);
 }
 
