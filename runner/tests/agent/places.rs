@@ -8,8 +8,8 @@ use super::setup::{Bench, wait_for};
 
 const TELLING: &str = r#"working_directory = "service"
 start = 'exec "$SERVICE" service --exact --ignored'
-stop = 'pwd > "$ROOT/stopped"; ls -A >> "$ROOT/stopped"'
-clean_up = 'pwd > "$ROOT/cleaned"; ls -A >> "$ROOT/cleaned"'
+stop = '(pwd; ls -A) > "$ROOT/stopped.part"; mv "$ROOT/stopped.part" "$ROOT/stopped"'
+clean_up = '(pwd; ls -A) > "$ROOT/cleaned.part"; mv "$ROOT/cleaned.part" "$ROOT/cleaned"'
 "#;
 
 #[test]
