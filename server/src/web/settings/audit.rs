@@ -122,8 +122,10 @@ impl From<Recorded> for Row {
 fn told(detail: &Value) -> String {
     let Some(fields) = detail.as_object() else { return detail.to_string() };
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
-    let known = fields.iter().filter(|(_, value)| !value.is_null());
-    known.map(|(name, value)| format!("{name}: {}", text(value))).collect::<Vec<_>>().join(", ")
+    // By name: in which order an object keeps its fields is not its own affair.
+    let mut known: Vec<_> = fields.iter().filter(|(_, value)| !value.is_null()).collect();
+    known.sort_by_key(|(name, _)| *name);
+    known.into_iter().map(|(name, value)| format!("{name}: {}", text(value))).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
