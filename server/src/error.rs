@@ -7,7 +7,9 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+use crate::access::Refusal;
 use crate::store::StoreError;
+use crate::tasks;
 
 pub use layer::{panicked, problems};
 
@@ -95,6 +97,34 @@ impl From<StoreError> for AppError {
     }
 }
 
+impl From<Refusal> for AppError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Anonymous => Self::unauthorized(refusal.to_string()),
+            Refusal::OutOfReach(why) => Self::new(StatusCode::FORBIDDEN, why),
+        }
+    }
+}
+
+impl From<tasks::Error> for AppError {
+    fn from(error: tasks::Error) -> Self {
+        use tasks::Error;
+        match error {
+            Error::NotFound(what) => Self::not_found(what),
+            Error::Unfit(why) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, why),
+            Error::Refused(refusal) => refusal.into(),
+            Error::Conflict(why) => Self::new(StatusCode::CONFLICT, why),
+            Error::Limited { why, again_after } => {
+                let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, why).0;
+                Self(Problem { retry_after: again_after.map(|after| after.as_secs()), ..problem })
+            }
+            Error::Unavailable(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
+            Error::Internal(cause) => Self::internal(cause),
+            Error::Store(error) => error.into(),
+        }
+    }
+}
+
 /// A problem document (RFC 9457).
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = Problem)]
@@ -113,11 +143,6 @@ pub struct Body<'a> {
 }
 
 impl Problem {
-    /// What only the log may know.
-    pub(crate) fn cause(&self) -> Option<&str> {
-        self.cause.as_deref()
-    }
-
     fn render(self, request_id: Option<&str>) -> Response {
         let body = Body {
             title: self.status.canonical_reason().unwrap_or("Error"),

@@ -4,18 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::StatusCode;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::access::{Allowance, Cidr, Limits, Tokens};
 use crate::doctor::Patient;
-use crate::error::AppError;
 use crate::github;
 use crate::metrics::Metrics;
 use crate::outgoing::Outgoing;
 use crate::store::Pool;
 use crate::store::projects::Visibility;
 use crate::tasks::hub::Hub;
+use crate::tasks::{Error, Result};
 
 /// Cheap to clone; what must last is in Postgres.
 #[derive(Debug, Clone)]
@@ -159,32 +158,32 @@ impl AppState {
         &self.0.hub
     }
 
-    /// To be held while an upload is in memory; 503 when none gets free in time.
-    pub(crate) async fn turn_to_upload(&self) -> Result<OwnedSemaphorePermit, AppError> {
+    /// To be held while an upload is in memory; unavailable when none gets free in time.
+    pub(crate) async fn turn_to_upload(&self) -> Result<OwnedSemaphorePermit> {
         turn(&self.0.uploads, TURN_WITHIN, "too many uploads at a time").await
     }
 
-    /// To be held while stored reports are in memory, packed or not; 503 when none gets free in time.
-    pub(crate) async fn turn_to_read(&self) -> Result<OwnedSemaphorePermit, AppError> {
+    /// To be held while stored reports are in memory, packed or not; unavailable when none gets free in time.
+    pub(crate) async fn turn_to_read(&self) -> Result<OwnedSemaphorePermit> {
         turn(&self.0.reads, TURN_WITHIN, "too many reports are read at a time").await
     }
 
     /// Runs something that needs a processor for long (parsing, judging, drawing a large report) beside the
     /// asynchronous tasks, at most one per core at a time. It runs to its end even when nobody waits for it any more.
-    pub async fn compute<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, AppError> {
-        let permit = Arc::clone(&self.0.computations).acquire_owned().await.map_err(AppError::internal)?;
+    pub async fn compute<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+        let permit = Arc::clone(&self.0.computations).acquire_owned().await.map_err(Error::internal)?;
         let work = move || {
             let _permit = permit;
             work()
         };
-        tokio::task::spawn_blocking(work).await.map_err(AppError::internal)
+        tokio::task::spawn_blocking(work).await.map_err(Error::internal)
     }
 }
 
-async fn turn(turns: &Arc<Semaphore>, within: Duration, busy: &str) -> Result<OwnedSemaphorePermit, AppError> {
+async fn turn(turns: &Arc<Semaphore>, within: Duration, busy: &str) -> Result<OwnedSemaphorePermit> {
     let turn = tokio::time::timeout(within, Arc::clone(turns).acquire_owned()).await;
-    let busy = |_| AppError::new(StatusCode::SERVICE_UNAVAILABLE, format!("{busy}; try again"));
-    turn.map_err(busy)?.map_err(AppError::internal)
+    let busy = |_| Error::Unavailable(busy.to_owned());
+    turn.map_err(busy)?.map_err(Error::internal)
 }
 
 #[cfg(test)]
@@ -217,10 +216,8 @@ mod tests {
         let mut compared = Box::pin(verdict::compare(&state, none, none));
         assert!(poll_immediate(&mut compared).await.is_none());
         let refused = turn(&state.0.reads, Duration::ZERO, "too many").await.unwrap_err();
-        assert_eq!(
-            (refused.status(), &*refused.problem().detail),
-            (StatusCode::SERVICE_UNAVAILABLE, "too many; try again")
-        );
+        assert!(matches!(refused, Error::Unavailable(_)), "{refused:?}");
+        assert_eq!(refused.to_string(), "too many; try again");
         turns.pop();
         let answer = poll_immediate(&mut compared).await.expect("it waits for a turn only");
         assert!(answer.is_err(), "the database was asked");

@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 
 use axum::extract::FromRequestParts;
-use axum::http::StatusCode;
 use axum::http::request::Parts;
 use plimsoll_domain::ids::ProjectSlug;
 use serde::{Deserialize, Serialize};
@@ -82,6 +81,15 @@ pub struct Caller {
     pub request_id: Option<String>,
 }
 
+/// Why a caller may not do what they ask for.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    #[error("this needs a token: send `Authorization: Bearer TOKEN` (PLIMSOLL_TOKEN for plimsoll)")]
+    Anonymous,
+    #[error("{0}")]
+    OutOfReach(String),
+}
+
 /// Where a grant without a project reaches.
 pub(super) const WHOLE_SERVER: &str = "the whole server";
 
@@ -114,25 +122,21 @@ impl Caller {
         self.grants.iter().any(|grant| grant.scope >= scope)
     }
 
-    /// 401 without a token, 403 with one that does not reach.
-    pub fn require(&self, scope: Scope, project: &ProjectSlug) -> Result<(), AppError> {
+    pub fn require(&self, scope: Scope, project: &ProjectSlug) -> Result<(), Refusal> {
         if self.may(scope, project) { Ok(()) } else { Err(self.refusal(scope, &format!("project {project}"))) }
     }
 
-    /// The same for the whole server.
-    pub fn require_everywhere(&self, scope: Scope) -> Result<(), AppError> {
+    pub fn require_everywhere(&self, scope: Scope) -> Result<(), Refusal> {
         if self.may_everywhere(scope) { Ok(()) } else { Err(self.refusal(scope, WHOLE_SERVER)) }
     }
 
     /// `place` is that for which the scope is needed.
-    pub(super) fn refusal(&self, scope: Scope, place: &str) -> AppError {
+    pub(super) fn refusal(&self, scope: Scope, place: &str) -> Refusal {
         if self.who == Who::Anonymous {
-            return AppError::unauthorized(
-                "this needs a token: send `Authorization: Bearer TOKEN` (PLIMSOLL_TOKEN for plimsoll)",
-            );
+            return Refusal::Anonymous;
         }
-        let detail = format!("{} may not do this: it needs the scope `{}` for {place}", self.name(), scope.name());
-        AppError::new(StatusCode::FORBIDDEN, detail)
+        let why = format!("{} may not do this: it needs the scope `{}` for {place}", self.name(), scope.name());
+        Refusal::OutOfReach(why)
     }
 
     /// What they are about to do, for the audit log.

@@ -175,10 +175,10 @@ async fn allow(state: &AppState, caller: &Caller, need: Need, names: &HashMap<St
     match need {
         Need::Open | Need::Known | Need::Filtered => Ok(()),
         Need::Server(scope) if caller.may_everywhere(scope) => Ok(()),
-        Need::Server(scope) => Err(caller.refusal(scope, WHOLE_SERVER)),
+        Need::Server(scope) => Err(caller.refusal(scope, WHOLE_SERVER).into()),
         Need::Named(scope) if caller.may_somewhere(scope) => Ok(()),
         // Which one, only the body says, which is not read for somebody who may do it nowhere.
-        Need::Named(scope) => Err(caller.refusal(scope, "the project")),
+        Need::Named(scope) => Err(caller.refusal(scope, "the project").into()),
         Need::Project(scope) => {
             let project: ProjectSlug = name("project").parse().map_err(|_| no_project(name("project")))?;
             on_project(state, caller, scope, &project).await
@@ -204,7 +204,7 @@ async fn on_run_of(state: &AppState, caller: &Caller, scope: Scope, run: RunId, 
         Some(project) => on_project(state, caller, scope, &project)
             .await
             .map_err(|error| if error.status() == StatusCode::NOT_FOUND { none() } else { error }),
-        None if caller.who == Who::Anonymous && scope > Scope::Read => Err(caller.refusal(scope, "its project")),
+        None if caller.who == Who::Anonymous && scope > Scope::Read => Err(caller.refusal(scope, "its project").into()),
         None => Err(none()),
     }
 }
@@ -219,7 +219,7 @@ pub async fn on_project(state: &AppState, caller: &Caller, scope: Scope, project
         (true, Scope::Read) => Ok(()),
         (false, Scope::Read) => Err(no_project(project.as_str())),
         (false, _) if caller.who != Who::Anonymous => Err(no_project(project.as_str())),
-        _ => Err(caller.refusal(scope, &format!("project {project}"))),
+        _ => Err(caller.refusal(scope, &format!("project {project}")).into()),
     }
 }
 

@@ -13,7 +13,7 @@ mod token;
 mod withheld;
 
 pub use address::Cidr;
-pub use caller::{Caller, Grant, Scope, Who};
+pub use caller::{Caller, Grant, Refusal, Scope, Who};
 pub use file::{TokenFileError, ensure};
 pub(crate) use guard::{caller, may_still, request_id};
 pub use guard::{on_project, on_run};

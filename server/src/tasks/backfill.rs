@@ -9,9 +9,9 @@ use plimsoll_domain::report::Report;
 use plimsoll_domain::verdict::Run;
 use uuid::Uuid;
 
+use super::Result;
 use super::jobs::{TAKE_WITHIN, judged, queue as queue_job, tell_upload};
 use super::verdict::{self, Coming};
-use crate::error::Result;
 use crate::state::AppState;
 use crate::store::jobs::{Job, NewJob};
 use crate::store::{self, Transaction, jobs, runners, snapshots, verdicts};

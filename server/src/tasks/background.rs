@@ -48,7 +48,7 @@ pub fn start(state: &AppState) -> JoinSet<()> {
             if done.is_err() {
                 leases::grace(&state).await;
             }
-            done.map_err(|error| format!("{:?}", error.problem()))
+            done
         })
         .await;
     });

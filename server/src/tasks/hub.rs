@@ -9,13 +9,12 @@ mod places;
 use std::sync::Once;
 use std::time::Duration;
 
-use axum::http::StatusCode;
 use tokio::sync::broadcast::{Receiver, Sender, error::RecvError};
 use tokio::sync::watch;
 
 use self::places::{Full, Place, Places};
+use super::{Error, Result};
 use crate::access::{Caller, Counted};
-use crate::error::{AppError, Result};
 use crate::store::Pool;
 use crate::store::live::{Listener, Signal};
 
@@ -62,7 +61,7 @@ impl Hub {
         }
     }
 
-    /// For a stream of events; 503 when there are too many, 429 when the caller has too many.
+    /// For a stream of events; unavailable when there are too many, limited when the caller has too many.
     pub fn stream(&self, caller: &Caller) -> Result<Waiter> {
         self.waiter(&self.streams, caller, "too many runs are followed at a time")
     }
@@ -74,10 +73,10 @@ impl Hub {
 
     fn waiter(&self, places: &Places, caller: &Caller, full: &str) -> Result<Waiter> {
         let place = places.take(Counted::of(caller)).map_err(|none| match none {
-            Full::All => AppError::new(StatusCode::SERVICE_UNAVAILABLE, format!("{full}; try again")),
+            Full::All => Error::Unavailable(full.to_owned()),
             Full::Yours => {
-                let detail = format!("{full} with this token, by this member or from this address; try again");
-                AppError::new(StatusCode::TOO_MANY_REQUESTS, detail).retry_after(LOOK_AGAIN.as_secs())
+                let why = format!("{full} with this token, by this member or from this address; try again");
+                Error::Limited { why, again_after: Some(LOOK_AGAIN) }
             }
         })?;
         let signals = self.signals.subscribe();

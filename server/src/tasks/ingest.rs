@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
 use plimsoll_domain::comparison::Comparison;
 use plimsoll_domain::figures::Figures;
 use plimsoll_domain::report::Report;
 use plimsoll_domain::verdict::Run;
 
-use super::{backfill, bounds, jobs, pack, verdict};
-use crate::error::{AppError, Result};
+use super::{Error, Result, backfill, bounds, jobs, pack, verdict};
 use crate::state::AppState;
 use crate::store::jobs::Job;
 use crate::store::{self, projects, reports, snapshots, testbeds, verdicts};
@@ -29,10 +27,10 @@ pub struct Ingested {
 /// The judging comes before the transaction, so that no lock is held while it computes. Of two uploads of one run at
 /// the same time both judge, one stores, and the other finds it stored.
 pub async fn ingest(state: &AppState, report: Arc<Report>) -> Result<Ingested> {
-    bounds::check(&report).map_err(|why| AppError::new(StatusCode::UNPROCESSABLE_ENTITY, why))?;
+    bounds::check(&report).map_err(Error::Unfit)?;
     let unpacked = Arc::clone(&report);
     let (figures, packed) =
-        state.compute(move || Ok::<_, AppError>((Figures::of(&unpacked), pack::pack(&unpacked)?))).await??;
+        state.compute(move || Ok::<_, Error>((Figures::of(&unpacked), pack::pack(&unpacked)?))).await??;
     if let Some(stored) = find(state, &report, &packed).await? {
         return Ok(stored);
     }
@@ -56,7 +54,7 @@ pub async fn ingest(state: &AppState, report: Arc<Report>) -> Result<Ingested> {
     let job = store::jobs::lock(&mut transaction, report.run_id).await?;
     if !snapshots::insert(&mut *transaction, &report, &figures, &run, comparison.verdict).await? {
         drop(transaction);
-        let gone = || AppError::internal("a run is stored, and is not");
+        let gone = || Error::internal("a run is stored, and is not");
         return find(state, &report, &packed).await?.ok_or_else(gone);
     }
     reports::insert(&mut *transaction, report.run_id, &packed).await?;
@@ -86,7 +84,7 @@ pub async fn ingest(state: &AppState, report: Arc<Report>) -> Result<Ingested> {
 fn is_asked_for(report: &Report, job: &Job) -> Result<()> {
     let refused = |what: String| {
         let detail = format!("run {} was asked for {what}: this report is not of it", report.run_id);
-        Err(AppError::new(StatusCode::CONFLICT, detail))
+        Err(Error::Conflict(detail))
     };
     if report.project != job.run.project {
         return refused("in another project".to_owned());
@@ -102,9 +100,9 @@ async fn find(state: &AppState, report: &Report, packed: &reports::Packed) -> Re
     let Some(sha256) = reports::sha256(state.pool(), report.run_id).await? else { return Ok(None) };
     if sha256 != packed.sha256 {
         let detail = format!("run {} is stored already, with another report: a run is measured once", report.run_id);
-        return Err(AppError::new(StatusCode::CONFLICT, detail));
+        return Err(Error::Conflict(detail));
     }
     let comparison = verdicts::get(state.pool(), report.run_id).await?;
-    let comparison = comparison.ok_or_else(|| AppError::internal("a snapshot without its verdict"))?;
+    let comparison = comparison.ok_or_else(|| Error::internal("a snapshot without its verdict"))?;
     Ok(Some(Ingested { comparison, created: false }))
 }

@@ -6,13 +6,12 @@ mod told;
 
 use std::time::Duration;
 
-use axum::http::StatusCode;
 use plimsoll_domain::ids::RunId;
 use plimsoll_domain::job::{Kind, Live, Run, RunRequest, State};
 use uuid::Uuid;
 
+use super::{Error, Result};
 use crate::access::{Caller, Scope};
-use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store::jobs::{self, Job, NewJob};
 use crate::store::{self, Transaction, audit, live, projects};
@@ -44,7 +43,7 @@ pub async fn create(state: &AppState, caller: &Caller, request: RunRequest) -> R
     projects::ensure(&mut *transaction, &request.project, state.new_projects()).await?;
     if jobs::queued(&mut *transaction, &request.project).await? >= MAX_QUEUED {
         let detail = format!("{MAX_QUEUED} runs of project {} wait already", request.project);
-        return Err(AppError::new(StatusCode::TOO_MANY_REQUESTS, detail));
+        return Err(Error::limited(detail));
     }
     supersede(&mut transaction, &request, run_id).await?;
     let job = NewJob {
@@ -94,7 +93,7 @@ pub async fn cancel(state: &AppState, caller: &Caller, run_id: RunId, reason: &s
         State::Cancelled => return Ok(job.run),
         over if over.is_final() => {
             let detail = format!("run {run_id} is over: it is {}", over.name());
-            return Err(AppError::new(StatusCode::CONFLICT, detail));
+            return Err(Error::Conflict(detail));
         }
         _ => stop(&mut transaction, &job, &reason).await?,
     }
@@ -129,20 +128,20 @@ async fn stop(transaction: &mut Transaction, job: &Job, reason: &str) -> Result<
 /// A job of which is known that it is there.
 async fn get(transaction: &mut Transaction, run_id: RunId) -> Result<Job> {
     let job = jobs::look(&mut **transaction, run_id).await?;
-    job.ok_or_else(|| AppError::internal("a job is stored, and is not"))
+    job.ok_or_else(|| Error::internal("a job is stored, and is not"))
 }
 
-fn unprocessable(why: String) -> AppError {
-    AppError::new(StatusCode::UNPROCESSABLE_ENTITY, why)
+fn unprocessable(why: String) -> Error {
+    Error::Unfit(why)
 }
 
-fn known(run_id: RunId) -> AppError {
+fn known(run_id: RunId) -> Error {
     let detail = format!("run {run_id} is known already, and is another: choose a new run id");
-    AppError::new(StatusCode::CONFLICT, detail)
+    Error::Conflict(detail)
 }
 
-pub(crate) fn no_job(run_id: RunId) -> AppError {
-    AppError::not_found(format!("run {run_id} that was asked for"))
+pub(crate) fn no_job(run_id: RunId) -> Error {
+    Error::not_found(format!("run {run_id} that was asked for"))
 }
 
 /// Somebody's reason, fit for a line.

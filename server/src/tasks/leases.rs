@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use plimsoll_domain::job::State;
 
+use super::Result;
 use super::jobs::{LEASE, lost, step};
-use crate::error::Result;
 use crate::state::AppState;
 use crate::store::{self, jobs};
 

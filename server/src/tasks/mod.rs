@@ -4,6 +4,7 @@ mod backfill;
 pub mod background;
 mod bounds;
 pub mod deliveries;
+mod error;
 pub mod hub;
 pub mod ingest;
 pub mod jobs;
@@ -12,3 +13,5 @@ pub mod pack;
 pub mod prune;
 pub mod verdict;
 pub mod webhooks;
+
+pub use error::{Error, Result};

@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use plimsoll_domain::ids::RunId;
 
-use super::pack;
-use crate::error::AppError;
+use super::{Error, pack};
 use crate::store::prune::{self, Counts, Cutoffs};
 use crate::store::reports::Packed;
 use crate::store::{Pool, StoreError};
@@ -87,14 +86,14 @@ async fn thin_next(pool: &Pool, before: Timestamp, done: &mut Pruned) -> Result<
             done.bytes_after += body.len() as u64;
         }
         Err(error) => {
-            tracing::warn!(%run_id, cause = error.problem().cause(), "a report cannot be read and is left as it is");
+            tracing::warn!(%run_id, %error, "a report cannot be read and is left as it is");
             done.unreadable += 1;
         }
     }
     Ok(true)
 }
 
-fn thin(packed: &Packed) -> Result<Vec<u8>, AppError> {
+fn thin(packed: &Packed) -> Result<Vec<u8>, Error> {
     let mut report = pack::unpack(packed)?;
     report.thin();
     Ok(pack::pack(&report)?.body)

@@ -11,8 +11,7 @@ use plimsoll_domain::report::Report;
 use plimsoll_domain::verdict;
 pub use plimsoll_domain::verdict::Run;
 
-use super::pack;
-use crate::error::{AppError, Result};
+use super::{Error, Result, pack};
 use crate::state::AppState;
 use crate::store;
 
@@ -87,7 +86,7 @@ pub async fn report(state: &AppState, run_id: RunId) -> Result<Report> {
 }
 
 async fn stored(state: &AppState, run_id: RunId) -> Result<store::reports::Packed> {
-    store::reports::get(state.pool(), run_id).await?.ok_or_else(|| AppError::not_found(format!("run {run_id}")))
+    store::reports::get(state.pool(), run_id).await?.ok_or_else(|| Error::not_found(format!("run {run_id}")))
 }
 
 async fn policy_of(state: &AppState, project: &ProjectSlug) -> Result<Policy> {

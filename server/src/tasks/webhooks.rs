@@ -1,12 +1,11 @@
 //! Webhooks as administrators add and remove them, by the API or the pages: each act with its line in the audit log.
 
-use axum::http::StatusCode;
 use plimsoll_domain::ids::ProjectSlug;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::{Error, Result};
 use crate::access::{Caller, random};
-use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store;
 use crate::store::webhooks::{MAX_PER_PROJECT, New};
@@ -22,15 +21,15 @@ pub struct Made {
 
 /// Events from now on go there; a new project is created.
 pub async fn create(state: &AppState, caller: &Caller, project: &ProjectSlug, url: &str) -> Result<Made> {
-    let unfit = |why: String| AppError::new(StatusCode::UNPROCESSABLE_ENTITY, format!("url: {why}"));
+    let unfit = |why: String| Error::Unfit(format!("url: {why}"));
     let target = state.outgoing().target(url).map_err(|refused| unfit(refused.to_string()))?;
-    let secret = random().map_err(AppError::internal)?;
+    let secret = random().map_err(Error::internal)?;
     let mut transaction = store::begin(state.pool()).await?;
     store::projects::ensure(&mut *transaction, project, state.new_projects()).await?;
     let new = New { project, url: target.as_str(), secret: &secret, created_by: &caller.name() };
     let Some(id) = store::webhooks::create(&mut *transaction, &new).await? else {
         let detail = format!("project {project} has {MAX_PER_PROJECT} webhooks, as many as it may; remove one");
-        return Err(AppError::new(StatusCode::CONFLICT, detail));
+        return Err(Error::Conflict(detail));
     };
     let entry = caller.entry("webhook.create").project(Some(project)).subject(id.to_string());
     store::audit::write(&mut *transaction, &entry.detail(json!({ "to": target.origin() }))).await?;

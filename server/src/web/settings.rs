@@ -33,8 +33,8 @@ struct Outcome {
 
 impl Outcome {
     /// What is wrong with a form is told beside it; what is wrong with us, by a page of its own.
-    fn of(done: Result<Once>) -> Result<Self> {
-        match done {
+    fn of(done: Result<Once, impl Into<AppError>>) -> Result<Self> {
+        match done.map_err(Into::into) {
             Ok(once) => Ok(Self { once: Some(once), ..Self::default() }),
             Err(error) if error.status().is_client_error() => {
                 Ok(Self { status: error.status(), problem: Some(sentence(&error.problem().detail)), once: None })

@@ -9,6 +9,7 @@ mod baseline;
 mod connections;
 mod embedded;
 mod jobs;
+mod layers;
 mod limits;
 mod migrations;
 mod openapi;

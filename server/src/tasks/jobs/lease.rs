@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use axum::http::StatusCode;
 use plimsoll_domain::ids::RunId;
 use plimsoll_domain::job::{
     self, Assignment, Claim, Ended, Ending, Heartbeat, HeartbeatAnswer, LeaseId, Live, MAX_PROGRESS, RunnerFacts, State,
@@ -12,12 +11,12 @@ use uuid::Uuid;
 
 use super::step::{given_back, release, step};
 use super::{LEASE, get, no_job, plain, unprocessable};
-use crate::access::{Caller, Scope, Who};
-use crate::error::{AppError, Result};
+use crate::access::{Caller, Refusal, Scope, Who};
 use crate::state::AppState;
 use crate::store::jobs::{self, Claimed, Job};
 use crate::store::live::Signal;
 use crate::store::{self, Transaction, live, runners};
+use crate::tasks::{Error, Result};
 
 /// A claim waits at most this long for a job.
 const MAX_WAIT: Duration = Duration::from_secs(30);
@@ -133,7 +132,7 @@ impl Claimant<'_> {
                 "{} has brought {most} runners already: a runner keeps its id on its disk, or use a token of its own",
                 caller.name()
             );
-            return Err(AppError::new(StatusCode::TOO_MANY_REQUESTS, detail));
+            return Err(Error::limited(detail));
         }
         for run_id in jobs::held_by(&mut *transaction, self.runner.id).await? {
             let Some(job) = jobs::lock(&mut transaction, run_id).await? else { continue };
@@ -142,7 +141,7 @@ impl Claimant<'_> {
             }
             if !caller.may(Scope::Agent, &job.run.project) {
                 let detail = "a runner with this id carries out a run of a project that your token does not reach";
-                return Err(AppError::new(StatusCode::CONFLICT, detail));
+                return Err(Error::Conflict(detail.to_owned()));
             }
             given_back(&mut transaction, &job).await?;
         }
@@ -202,7 +201,7 @@ async fn leased(transaction: &mut Transaction, run_id: RunId, lease: LeaseId) ->
         return Ok(job);
     }
     let detail = format!("this lease of run {run_id} is over: the run is {}, stop it", job.run.state.name());
-    Err(AppError::new(StatusCode::CONFLICT, detail))
+    Err(Error::Conflict(detail))
 }
 
 fn check(runner: &RunnerFacts) -> Result<()> {
@@ -222,7 +221,7 @@ fn served(caller: &Caller, runner: &RunnerFacts) -> Result<Vec<String>> {
     let reached: Vec<String> = reached.map(ToString::to_string).collect();
     if reached.is_empty() && !runner.projects.is_empty() {
         let detail = format!("{} reaches none of the projects that this runner has a recipe for", caller.name());
-        return Err(AppError::new(StatusCode::FORBIDDEN, detail));
+        return Err(Refusal::OutOfReach(detail).into());
     }
     Ok(reached)
 }

@@ -5,9 +5,9 @@ use plimsoll_domain::job::{Live, Run, State};
 
 use super::told::{tell, tell_end};
 use super::{LEASE, TAKE_WITHIN, get};
-use crate::error::{AppError, Result};
 use crate::store::jobs::{self, Attempt, Change, Job};
 use crate::store::{Transaction, live};
+use crate::tasks::{Error, Result};
 
 /// Moves a locked job.
 pub(in crate::tasks) async fn step(
@@ -82,7 +82,7 @@ pub(in crate::tasks) async fn judged(transaction: &mut Transaction, run_id: RunI
 /// Tells who follows the run.
 async fn tell_verdict(transaction: &mut Transaction, run: &Run) -> Result<()> {
     let (Some(verdict), Some(sentence)) = (run.verdict, run.sentence.clone()) else {
-        return Err(AppError::internal("a run was judged, and was not"));
+        return Err(Error::internal("a run was judged, and was not"));
     };
     let event = Live::Verdict { verdict, sentence, path: run.path.clone() };
     Ok(live::append(&mut **transaction, run.run_id, &[event]).await?)
@@ -92,7 +92,7 @@ async fn go(transaction: &mut Transaction, job: &Job, to: State, reason: Option<
     let run = &job.run;
     if !run.state.may_become(to) {
         let (from, to) = (run.state.name(), to.name());
-        return Err(AppError::internal(format!("run {} cannot become {to}: it is {from}", run.run_id)));
+        return Err(Error::internal(format!("run {} cannot become {to}: it is {from}", run.run_id)));
     }
     let change = Change { to, reason, attempt, take_within: TAKE_WITHIN };
     jobs::change(&mut **transaction, run.run_id, change).await?;

@@ -7,8 +7,8 @@ use plimsoll_domain::job::{Kind, Run, State, Wanted};
 use plimsoll_domain::report::Report;
 use serde::Serialize;
 
-use crate::error::{AppError, Result};
 use crate::store::{Transaction, outbox};
+use crate::tasks::{Error, Result};
 
 /// The payload of an event: the run, and how it ended.
 #[derive(Serialize)]
@@ -24,7 +24,7 @@ struct Told<'a> {
 pub(in crate::tasks) async fn tell(transaction: &mut Transaction, run: &Run, event: &str) -> Result<()> {
     let over = run.state.is_final();
     let conclusion = over.then(|| run.verdict.map_or(run.state.name(), |verdict| verdict.name()));
-    let payload = serde_json::to_value(Told { event, run, conclusion }).map_err(AppError::internal)?;
+    let payload = serde_json::to_value(Told { event, run, conclusion }).map_err(Error::internal)?;
     Ok(outbox::append(&mut **transaction, run.run_id, &run.project, event, &payload).await?)
 }
 

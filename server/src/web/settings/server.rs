@@ -83,7 +83,7 @@ pub(in crate::web) async fn put_member(
         let entry = frame.caller.entry("member.set");
         let login = form.login.trim().trim_start_matches('@');
         acts::put_member(state.pool(), entry, login, &grant, state.new_projects()).await?;
-        Ok(())
+        Ok::<_, AppError>(())
     };
     match put.await {
         Ok(()) => Ok(Redirect::to("/settings/tokens#members").into_response()),
