@@ -1,6 +1,9 @@
 //! What an agent finds that another one left, which was killed.
 
+use std::time::Duration;
+
 use plimsoll_domain::job::Wanted;
+use rustix::process::Signal;
 use tokio::sync::watch;
 
 use super::facts::Facts;
@@ -10,12 +13,17 @@ use super::state::{Running, boot, remove_folder};
 use super::tree::{Members, Process};
 use super::{Agent, LOOK, environment, folder, tell_once};
 
+/// Beyond the grace that a supervisor gives: what it takes at most to end a run.
+const PATIENCE: Duration = Duration::from_secs(15);
+const ROUND: Duration = Duration::from_millis(20);
+
 impl Agent {
     /// Ends what is left of the last run and takes away its folders.
     pub(super) async fn recover(&self, drain: &mut watch::Receiver<bool>) {
         if let Some(running) = self.state.running() {
             say(Some(running.run), "an agent before this one did not come to its end: cleaning up after it");
             self.end_processes(&running).await;
+            self.outwait_supervisor(&running).await;
             self.clean_up(&running).await;
             self.end_leftovers(drain).await;
         }
@@ -39,10 +47,24 @@ impl Agent {
         }
     }
 
+    /// The supervisor of the agent before this one ends whatever carries the run's id, the commands of its clean-up too:
+    /// they are run when it is gone.
+    async fn outwait_supervisor(&self, running: &Running) {
+        let Some(supervisor) = known(running, running.supervisor).filter(|process| process.lives()) else { return };
+        say(Some(running.run), "its supervisor is still at work: the clean-up goes on when it is gone");
+        let gone = async {
+            while supervisor.lives() {
+                tokio::time::sleep(ROUND).await;
+            }
+        };
+        if tokio::time::timeout(self.config.grace + PATIENCE, gone).await.is_err() {
+            say(Some(running.run), "its supervisor did not come to its end and is killed");
+            supervisor.signal(Signal::KILL);
+        }
+    }
+
     async fn end_processes(&self, running: &Running) -> usize {
-        // After a reboot the numbers are somebody else's.
-        let known = running.boot.is_some() && running.boot == boot();
-        let of = |process: Option<Process>| process.filter(|_| known).into_iter().collect::<Vec<_>>();
+        let of = |process| known(running, process).into_iter().collect::<Vec<_>>();
         let (run, grace) = (running.run, self.config.grace);
         let (parents, groups) = (of(running.supervisor), of(running.service));
         let ended = move || Members { run, parents: &parents, groups: &groups }.end(grace).len();
@@ -80,4 +102,9 @@ impl Agent {
             remove_folder(entry.path()).await;
         }
     }
+}
+
+/// A process of a run, unless the numbers are somebody else's after a reboot.
+fn known(running: &Running, process: Option<Process>) -> Option<Process> {
+    process.filter(|_| running.boot.is_some() && running.boot == boot())
 }

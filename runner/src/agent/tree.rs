@@ -33,7 +33,7 @@ impl Process {
     }
 
     /// Signals this very process, and no other that has its number by now.
-    fn signal(self, signal: Signal) {
+    pub(crate) fn signal(self, signal: Signal) {
         let Some(pid) = Pid::from_raw(self.pid) else { return };
         let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return };
         // The handle stands for whoever has the number now; it is ours if that one started when ours did.

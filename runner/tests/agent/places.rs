@@ -1,10 +1,11 @@
 //! Where the commands of the clean-up are run.
 
 use plimsoll_domain::job::{Ending, Stage};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::server::{Claimed, Server};
-use super::setup::{Bench, wait_for};
+use super::setup::{Bench, running, wait_for};
 
 const TELLING: &str = r#"working_directory = "service"
 start = 'exec "$SERVICE" service --exact --ignored'
@@ -41,5 +42,28 @@ fn after_a_crash_they_are_where_they_would_have_been() {
     let there = format!("{}\nfile\n", checkout.join("service").display());
     assert_eq!((bench.read("stopped"), bench.read("cleaned")), (there.clone(), there));
     wait_for("the end of the checkout", || (!checkout.exists()).then_some(()));
+    drop(agent);
+}
+
+#[test]
+fn after_a_crash_they_are_run_when_nobody_ends_them_any_more() {
+    let server = Server::start();
+    let bench = Bench::new(&server, TELLING);
+    bench.commit("service/file", "");
+    bench.take("2m");
+    server.give(Claimed::Job(bench.job()));
+    let agent = bench.agent(&[]);
+    server.wait_for_stage(Stage::Smoke);
+    let supervisor = running(&bench)["supervisor"]["pid"].as_i64().unwrap();
+    let supervisor = Pid::from_raw(i32::try_from(supervisor).unwrap()).unwrap();
+    // It comes late to what it does at the end of its agent.
+    kill_process(supervisor, Signal::STOP).unwrap();
+    agent.kill();
+    let agent = bench.agent(&[]);
+    wait_for("the agent's patience", || bench.log().contains("its supervisor is still at work").then_some(()));
+    assert!(!bench.at("stopped").exists());
+    kill_process(supervisor, Signal::CONT).unwrap();
+    bench.read("stopped");
+    bench.read("cleaned");
     drop(agent);
 }

@@ -5,10 +5,10 @@ use std::process::{Child, Command};
 
 use plimsoll_domain::job::Stage;
 use plimsoll_runner::spool;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::server::{Claimed, Server};
-use super::setup::{Bench, lives, wait_for};
+use super::setup::{Bench, lives, running, wait_for};
 
 /// A service that leaves daemons behind: in a session of its own, in one without the run's environment, and one that
 /// will not end when it is asked.
@@ -203,8 +203,4 @@ fn while_something_of_the_last_run_lives_it_is_not_forgotten_and_no_job_is_taken
     server.wait_for_claims(1);
     assert!(!bench.at("state/running.json").exists());
     drop(agent);
-}
-
-fn running(bench: &Bench) -> Value {
-    serde_json::from_slice(&std::fs::read(bench.at("state/running.json")).unwrap()).unwrap()
 }

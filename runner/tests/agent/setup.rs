@@ -215,6 +215,11 @@ pub(crate) fn wait_for<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T
     }
 }
 
+/// What the agent has written down about its run.
+pub(crate) fn running(bench: &Bench) -> Value {
+    serde_json::from_slice(&fs::read(bench.at("state/running.json")).unwrap()).unwrap()
+}
+
 /// Whether a process is there and not over.
 pub(crate) fn lives(pid: &str) -> bool {
     let stat = fs::read_to_string(Path::new("/proc").join(pid.trim()).join("stat"));
