@@ -67,6 +67,11 @@ pub enum ConfigError {
 }
 
 impl Config {
+    /// People reach this server by https.
+    pub(crate) fn over_tls(&self) -> bool {
+        self.public_url.as_deref().is_some_and(|url| url.starts_with("https://"))
+    }
+
     /// On a free port of the loopback interface, with everything in `data_dir`.
     pub fn local(data_dir: impl Into<PathBuf>) -> Self {
         Self {

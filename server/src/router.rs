@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
-use axum::http::{HeaderName, StatusCode};
+use axum::http::{HeaderName, StatusCode, Uri};
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::response::Response;
 use tower_http::CompressionLevel;
@@ -16,6 +16,7 @@ use tower_http::timeout::TimeoutLayer;
 use tower_http::trace::TraceLayer;
 
 use crate::access::{Route, request_id};
+use crate::error::AppError;
 use crate::state::AppState;
 use crate::{api, error, metrics, web};
 
@@ -49,6 +50,27 @@ pub fn router(state: AppState) -> Router {
         .layer(PropagateRequestIdLayer::new(request_id.clone()))
         // Failures are logged where they are handled, in `error`.
         .layer(TraceLayer::new_for_http().make_span_with(span).on_failure(()))
+        .layer(SetRequestIdLayer::new(request_id, MakeRequestUuid))
+}
+
+/// What is answered while the database was not reached yet: that this process lives, and everything else with 503.
+pub(crate) fn waiting(over_tls: bool) -> Router {
+    let request_id = HeaderName::from_static("x-request-id");
+    let answer = async |uri: Uri| match uri.path() {
+        "/healthz" => Ok("ok\n"),
+        _ => Err(AppError::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the server waits for its database, which does not answer; try again",
+        )),
+    };
+    Router::new()
+        .fallback(answer)
+        .layer(from_fn(error::problems))
+        .layer(map_response(move |mut response: Response| {
+            web::headers::secure(response.headers_mut(), over_tls);
+            ready(response)
+        }))
+        .layer(PropagateRequestIdLayer::new(request_id.clone()))
         .layer(SetRequestIdLayer::new(request_id, MakeRequestUuid))
 }
 

@@ -1,6 +1,8 @@
 //! Starting and stopping the whole server, for the program and for whoever embeds it.
 
 mod accept;
+mod database;
+mod front;
 
 use std::future::Future;
 use std::io;
@@ -11,15 +13,17 @@ use std::time::Duration;
 use secrecy::SecretString;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 
-use crate::access::{self, TokenFileError, Tokens};
+use crate::access::{TokenFileError, Tokens};
 use crate::config::{self, Config, ConfigError};
 use crate::postgres::{self, Cluster, Options, PostgresError};
 use crate::router::router;
 use crate::state::{AppState, Settings};
 use crate::store::{self, StoreError};
 use crate::tasks::background;
+use database::Opened;
+use front::Front;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
@@ -29,6 +33,8 @@ pub enum ServeError {
     Postgres(#[from] PostgresError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("the database cannot be used: {source}; look at --database-url (DATABASE_URL)")]
+    Refused { source: StoreError },
     #[error(transparent)]
     Token(#[from] TokenFileError),
     #[error("the data directory {path}: {source}")]
@@ -52,19 +58,19 @@ pub struct Server {
     token_file: PathBuf,
     state: AppState,
     end: Option<oneshot::Sender<()>>,
-    served: JoinHandle<()>,
+    /// Ends with this, as the next one does.
+    served: JoinSet<()>,
     background: JoinSet<()>,
     /// Last: ends after everything that uses it.
     cluster: Option<Cluster>,
 }
 
-/// Database connections of one server.
-const CONNECTIONS: u32 = 16;
 /// Requests under way have this long when the server stops.
 const DRAIN_WITHIN: Duration = Duration::from_secs(10);
 
 impl Server {
-    /// Opens the database (the embedded one without a URL), brings the schema up to date, and listens.
+    /// Listens, opens the database (the embedded one without a URL) and brings the schema up to date. While a database
+    /// of somebody else's is away this waits for it, and everything but `/healthz` is answered with 503.
     pub async fn start(config: Config) -> Result<Self, ServeError> {
         config.check()?;
         let data_dir = make_data_dir(&config.data_dir)?;
@@ -75,14 +81,20 @@ impl Server {
                 (url, Some(cluster))
             }
         };
-        let pool = store::database::open(&url, CONNECTIONS).await?;
-        store::migrate::run(&pool).await?;
-        let (token, token_file) = access::ensure(&pool, &data_dir).await?;
-        config::note_new_projects(&data_dir, config.new_projects());
-
         let failed = |source| ServeError::Listen { at: config.listen, source };
         let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
+        let front = Front::new(config.over_tls());
+        let (end, ended) = oneshot::channel::<()>();
+        let mut served = JoinSet::new();
+        served.spawn(accept::serve(listener, front.clone(), config.connections, ended));
+
+        let Opened { pool, token, token_file } =
+            database::open(&url, &data_dir).await.map_err(|error| match error {
+                ServeError::Store(source) if cluster.is_none() && source.is_refusal() => ServeError::Refused { source },
+                error => error,
+            })?;
+        config::note_new_projects(&data_dir, config.new_projects());
         let settings = Settings {
             tokens: Tokens::new(&config.tokens),
             new_projects: config.new_projects(),
@@ -96,10 +108,8 @@ impl Server {
             embedded: cluster.is_some(),
             data_dir: Some(data_dir),
         };
-        let state = AppState::new(pool.clone(), settings);
-        let app = router(state.clone());
-        let (end, ended) = oneshot::channel::<()>();
-        let served = tokio::spawn(accept::serve(listener, app, config.connections, ended));
+        let state = AppState::new(pool, settings);
+        front.open(router(state.clone()));
         let background = background::start(&state);
         Ok(Self { address, token, token_file, state, end: Some(end), served, background, cluster })
     }
@@ -132,10 +142,10 @@ impl Server {
     pub async fn stop(mut self) -> Result<(), ServeError> {
         self.state.drain();
         drop(self.end.take());
-        let drained = tokio::time::timeout(DRAIN_WITHIN, &mut self.served).await;
+        let drained = tokio::time::timeout(DRAIN_WITHIN, self.served.join_next()).await;
         if drained.is_err() {
             tracing::warn!("requests were still under way and are cut off");
-            self.served.abort();
+            self.served.abort_all();
         }
         let background = async { while self.background.join_next().await.is_some() {} };
         if tokio::time::timeout(DRAIN_WITHIN, background).await.is_err() {
@@ -149,15 +159,19 @@ impl Server {
             tracing::warn!("database connections were still in use");
         }
         match drained {
-            Ok(served) => Ok(served?),
-            Err(_) => Ok(()),
+            Ok(Some(served)) => Ok(served?),
+            Ok(None) | Err(_) => Ok(()),
         }
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.served.abort();
+impl ServeError {
+    /// Whether the database may be there later.
+    fn is_away(&self) -> bool {
+        match self {
+            Self::Store(error) | Self::Token(TokenFileError::Store(error)) => error.is_away(),
+            _ => false,
+        }
     }
 }
 

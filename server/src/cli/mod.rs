@@ -116,7 +116,10 @@ impl CliError {
                 | Self::Io(_)
                 | Self::Act(ActError::Store(_) | ActError::Random(_))
         );
-        let misused = !failed || matches!(self, Self::Serve(ServeError::Config(_) | ServeError::NeverRan(_)));
+        let config = |error: &ServeError| {
+            matches!(error, ServeError::Config(_) | ServeError::NeverRan(_) | ServeError::Refused { .. })
+        };
+        let misused = !failed || matches!(self, Self::Serve(error) if config(error));
         ExitCode::from(if misused { 2 } else { 70 })
     }
 }

@@ -7,7 +7,6 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use hyper::body::Incoming;
@@ -21,6 +20,8 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tower::ServiceExt as _;
 use tower_http::timeout::TimeoutBody;
+
+use super::front::Front;
 
 /// A request's head has arrived by then; so an idle connection is closed after this time too.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
@@ -38,7 +39,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Serves until `end` resolves, then lets the requests under way finish. Dropping the future cuts them off.
-pub(super) async fn serve(listener: TcpListener, app: Router, connections: NonZeroUsize, end: oneshot::Receiver<()>) {
+pub(super) async fn serve(listener: TcpListener, front: Front, connections: NonZeroUsize, end: oneshot::Receiver<()>) {
     let places = Arc::new(Semaphore::new(connections.get()));
     let graceful = GracefulShutdown::new();
     let builder = Arc::new(builder());
@@ -53,9 +54,9 @@ pub(super) async fn serve(listener: TcpListener, app: Router, connections: NonZe
         };
         match accepted {
             Ok((stream, peer, place)) => {
-                let (builder, app, watcher) = (Arc::clone(&builder), app.clone(), graceful.watcher());
+                let (builder, front, watcher) = (Arc::clone(&builder), front.clone(), graceful.watcher());
                 open.spawn(async move {
-                    connection(stream, peer, &builder, app, watcher).await;
+                    connection(stream, peer, &builder, front, watcher).await;
                     drop(place);
                 });
             }
@@ -83,7 +84,7 @@ async fn connection(
     stream: TcpStream,
     peer: SocketAddr,
     builder: &Builder<TokioExecutor>,
-    app: Router,
+    front: Front,
     watcher: Watcher,
 ) {
     let _ = stream.set_nodelay(true);
@@ -94,7 +95,7 @@ async fn connection(
         return;
     }
     let service = service_fn(move |request: axum::http::Request<Incoming>| {
-        let app = app.clone();
+        let app = front.router();
         let mut request = request.map(|body| Body::new(TimeoutBody::new(PART_WITHIN, body)));
         request.extensions_mut().insert(ConnectInfo(peer));
         async move { Ok::<_, Infallible>(app.oneshot(request).await.unwrap_or_else(|never| match never {})) }

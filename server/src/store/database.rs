@@ -11,16 +11,38 @@ use super::{Pool, Result};
 /// A request that finds no free connection for this long is refused.
 const ACQUIRE_WITHIN: Duration = Duration::from_secs(5);
 
+/// Whoever is asked directly answers within this time, or is away.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
+
 /// Connects. No statement runs longer than half a minute, and no transaction waits longer for its client.
 pub async fn open(url: &SecretString, connections: u32) -> Result<Pool> {
-    let options: PgConnectOptions = url.expose_secret().parse()?;
-    let options = options.application_name("plimsoll").options([
+    let options = options(url)?.application_name("plimsoll").options([
         ("statement_timeout", "30s"),
         ("idle_in_transaction_session_timeout", "30s"),
         ("lock_timeout", "10s"),
     ]);
     let pool = PgPoolOptions::new().max_connections(connections).acquire_timeout(ACQUIRE_WITHIN);
-    Ok(pool.connect_with(options).await?)
+    match pool.connect_with(options).await {
+        // The pool tries again and again, and keeps to itself why.
+        Err(timed_out @ sqlx::Error::PoolTimedOut) => Err(knock(url).await.err().unwrap_or(timed_out.into())),
+        opened => Ok(opened?),
+    }
+}
+
+/// Whether a connection can be made now, and why not.
+pub async fn knock(url: &SecretString) -> Result<()> {
+    let options = options(url)?;
+    let connected = tokio::time::timeout(ANSWERS_WITHIN, PgConnection::connect_with(&options)).await;
+    let silent = |_| sqlx::Error::from(std::io::Error::from(std::io::ErrorKind::TimedOut));
+    Ok(connected.map_err(silent)??.close().await?)
+}
+
+/// Where a URL leads, for people: nothing of it is secret.
+pub fn place(url: &SecretString) -> Result<String> {
+    let options = options(url)?;
+    let host = options.get_socket().map_or_else(|| options.get_host().to_owned(), |path| path.display().to_string());
+    let database = options.get_database().unwrap_or_else(|| options.get_username());
+    Ok(format!("{database} at {host}:{}", options.get_port()))
 }
 
 /// Creates a database, if it is absent. The name must be an identifier.
@@ -60,6 +82,15 @@ pub async fn drop_all(admin: &SecretString) -> Result<()> {
         sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await?;
     }
     Ok(connection.close().await?)
+}
+
+fn options(url: &SecretString) -> Result<PgConnectOptions> {
+    let url = url.expose_secret();
+    // The library takes whatever else looks like a URL for one that leads to this host.
+    if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
+        return Err(sqlx::Error::Configuration("the URL does not begin with postgres://".into()).into());
+    }
+    Ok(url.parse()?)
 }
 
 fn quoted(name: &str) -> String {

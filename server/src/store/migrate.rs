@@ -36,7 +36,7 @@ pub async fn run(pool: &Pool) -> Result<()> {
                 tracing::info!(%error, "migrations wait for a lock");
                 tokio::time::sleep(PAUSE).await;
             }
-            Err(error) => return Err(StoreError::Migrate(error.to_string())),
+            Err(error) => return Err(failed(error)),
         }
     }
 }
@@ -49,10 +49,7 @@ pub async fn is_current(pool: &Pool) -> Result<bool> {
 /// The migrations that the database lacks.
 pub async fn missing(pool: &Pool) -> Result<Vec<i64>> {
     let mut connection = pool.acquire().await?;
-    let applied = connection
-        .list_applied_migrations(&MIGRATIONS.table_name)
-        .await
-        .map_err(|e| StoreError::Migrate(e.to_string()))?;
+    let applied = connection.list_applied_migrations(&MIGRATIONS.table_name).await.map_err(failed)?;
     let is_applied = |version: i64| applied.iter().any(|done| done.version == version);
     Ok(MIGRATIONS.iter().map(|known| known.version).filter(|version| !is_applied(*version)).collect())
 }
@@ -60,6 +57,17 @@ pub async fn missing(pool: &Pool) -> Result<Vec<i64>> {
 async fn migrate(connection: &mut PgConnection) -> Result<(), MigrateError> {
     sqlx::raw_sql(LOCK_WITHIN).execute(&mut *connection).await?;
     MIGRATIONS.run_direct(None, connection, false).await
+}
+
+/// A database that goes away meanwhile is no fault of the schema.
+fn failed(error: MigrateError) -> StoreError {
+    let told = error.to_string();
+    match error {
+        MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => {
+            Some(StoreError::from(cause)).filter(StoreError::is_away).unwrap_or(StoreError::Migrate(told))
+        }
+        _ => StoreError::Migrate(told),
+    }
 }
 
 /// lock_not_available, deadlock_detected

@@ -83,6 +83,22 @@ impl From<sqlx::Error> for StoreError {
     }
 }
 
+impl StoreError {
+    /// Whether the database may be there later.
+    pub fn is_away(&self) -> bool {
+        matches!(self, Self::Unavailable(_)) && !self.is_refusal()
+    }
+
+    /// Whether the database knows us, or itself, not by this URL: no URL at all, TLS that one side lacks, a wrong
+    /// password, an unknown user or database, no right to connect.
+    pub fn is_refusal(&self) -> bool {
+        let (Self::Database(error) | Self::Unavailable(error)) = self else { return false };
+        let code = error.as_database_error().and_then(|e| e.code());
+        matches!(error, sqlx::Error::Configuration(_) | sqlx::Error::Tls(_))
+            || code.is_some_and(|code| code.starts_with("28") || code == "3D000")
+    }
+}
+
 /// Whether an SQLSTATE says that the database cannot work at the moment, and may again: connection exceptions,
 /// insufficient resources (also a full disk), shutdown, crash and recovery, a standby, a lock or a statement that took
 /// too long, a deadlock.

@@ -22,4 +22,5 @@ mod recovery;
 mod retention;
 mod token;
 mod upload;
+mod waiting;
 mod webhooks;

@@ -1,7 +1,7 @@
 //! A server embedded in another program, on a database of somebody else's.
 
 use plimsoll_server::config::Config;
-use plimsoll_server::serve::{ServeError, Server, serve};
+use plimsoll_server::serve::{Server, serve};
 
 use crate::app::database;
 use crate::program::get;
@@ -25,11 +25,9 @@ async fn a_given_database_is_used_and_no_postgres_is_started() {
 }
 
 #[tokio::test]
-async fn a_database_that_does_not_answer_or_a_bad_setting_is_said_at_the_start() {
+async fn a_bad_setting_is_said_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let local = Config::local(folder.path());
-    let dead = Config { database_url: Some("postgres://x@127.0.0.1:1/x".into()), ..local.clone() };
-    assert!(matches!(Server::start(dead).await, Err(ServeError::Store(_))));
     let short = Config { tokens: vec!["guess".into()], ..local.clone() };
     assert!(Server::start(short).await.unwrap_err().to_string().contains("PLIMSOLL_TOKENS"));
     let nowhere = Config { public_url: Some("plimsoll.example".into()), ..local };

@@ -37,7 +37,7 @@ pub(crate) fn program() -> Command {
     command
 }
 
-fn command(dir: &Path) -> Command {
+pub(crate) fn command(dir: &Path) -> Command {
     let mut command = program();
     command.arg("serve").args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(dir);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -33,7 +33,7 @@ async fn upload(server: &Server, tag: &str, day: i64) -> String {
     tokio::task::spawn_blocking(move || ask(&address, &request)).await.unwrap()
 }
 
-fn status(answer: &str) -> &str {
+pub(crate) fn status(answer: &str) -> &str {
     answer.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)).unwrap_or(answer)
 }
 
@@ -163,14 +163,14 @@ async fn a_killed_backend_is_survived() {
 }
 
 /// A database behind a network that can be cut.
-struct Link {
-    address: std::net::SocketAddr,
-    to: std::net::SocketAddr,
+pub(crate) struct Link {
+    pub(crate) address: std::net::SocketAddr,
+    pub(crate) to: std::net::SocketAddr,
     carried: JoinSet<()>,
 }
 
 impl Link {
-    async fn to(to: std::net::SocketAddr) -> Self {
+    pub(crate) async fn to(to: std::net::SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut link = Self { address: listener.local_addr().unwrap(), to, carried: JoinSet::new() };
         link.carry(listener);
@@ -191,11 +191,11 @@ impl Link {
         });
     }
 
-    async fn cut(&mut self) {
+    pub(crate) async fn cut(&mut self) {
         self.carried.shutdown().await;
     }
 
-    async fn mend(&mut self) {
+    pub(crate) async fn mend(&mut self) {
         let listener = TcpListener::bind(self.address).await.unwrap();
         self.carry(listener);
     }
