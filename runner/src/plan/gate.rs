@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_domain::policy::Policy;
+use plimsoll_domain::policy::{Doubt, Policy};
 
 use super::section::{Field, Section};
 use super::source::PlanError;
 
 pub(super) fn policy(top: &Section) -> Result<Policy, PlanError> {
-    let section = top.sub("gate", &["p99", "capacity", "error_rate"])?;
+    let section = top.sub("gate", &["p99", "capacity", "error_rate", "when_in_doubt"])?;
     let mut policy = Policy::default();
     if let Some(limit) = limit(&section, "p99", "max_increase", "10%")? {
         policy.p99_increase = limit.percent()?;
@@ -18,6 +18,11 @@ pub(super) fn policy(top: &Section) -> Result<Policy, PlanError> {
     }
     if let Some(limit) = limit(&section, "error_rate", "max_increase", "0.1pp")? {
         policy.error_rate_points = limit.points()?;
+    }
+    if let Some(field) = section.get("when_in_doubt") {
+        let named = Doubt::ALL.into_iter().find(|doubt| field.string().is_ok_and(|name| name == doubt.name()));
+        let hint = "write when_in_doubt = \"fail\" or when_in_doubt = \"pass\"";
+        policy.when_in_doubt = named.ok_or_else(|| field.error("is neither `fail` nor `pass`").hint(hint))?;
     }
     Ok(policy)
 }

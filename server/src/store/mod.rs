@@ -5,6 +5,7 @@ pub mod audit;
 pub mod database;
 pub mod deliveries;
 pub mod gauges;
+pub mod github;
 pub mod jobs;
 pub mod live;
 pub mod members;

@@ -67,7 +67,7 @@ async fn only_what_compares_is_a_baseline() {
 #[tokio::test]
 async fn the_projects_policy_decides_from_then_on() {
     let app = App::new().await;
-    let lenient = Policy { p99_increase: 5.0, capacity_decrease: 0.9, error_rate_points: 0.5 };
+    let lenient = Policy { p99_increase: 5.0, capacity_decrease: 0.9, error_rate_points: 0.5, ..Policy::default() };
     let put = app.put("/api/v1/projects/sentiment/policy", serde_json::to_string(&lenient).unwrap()).await;
     assert_eq!(put.status.as_u16(), 200, "{put:?}");
     app.upload(&release("v1.0.0", 0).report()).await;

@@ -1,6 +1,7 @@
 //! Bodies, expectations, thresholds and files of bodies mean what they say.
 
 use plimsoll_domain::plan::Assertion;
+use plimsoll_domain::policy::{Doubt, Policy};
 use serde_json::json;
 
 use super::*;
@@ -29,8 +30,12 @@ fn thresholds_are_read() {
         "{SERVICE}[gate]\np99 = {{ max_increase = \"15 %\" }}\ncapacity = {{ max_decrease = \"2.5%\" }}\n\
          error_rate = {{ max_increase = \"1pp\" }}\n"
     ));
-    let policy = Policy { p99_increase: 0.15, capacity_decrease: 0.025, error_rate_points: 0.01 };
+    let policy = Policy { p99_increase: 0.15, capacity_decrease: 0.025, error_rate_points: 0.01, ..Policy::default() };
     assert_eq!(loaded.policy, policy);
+    let lenient = good(&format!("{SERVICE}[gate]\nwhen_in_doubt = \"pass\"\n"));
+    assert_eq!(lenient.policy, Policy { when_in_doubt: Doubt::Pass, ..Policy::default() });
+    let odd = messages(&[&format!("{SERVICE}[gate]\nwhen_in_doubt = \"ask\"\n")]);
+    assert!(odd.contains("`gate.when_in_doubt` is neither `fail` nor `pass`"), "{odd}");
 }
 
 #[test]

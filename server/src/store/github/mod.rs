@@ -1,0 +1,6 @@
+//! GitHub: what it told us, what we know of it, and what it is to be told.
+
+pub mod checks;
+pub mod links;
+pub mod repositories;
+pub mod writes;
