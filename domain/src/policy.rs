@@ -46,12 +46,7 @@ impl Doubt {
 
 impl Default for Policy {
     fn default() -> Self {
-        Self {
-            p99_increase: 0.10,
-            capacity_decrease: 0.05,
-            error_rate_points: 0.001,
-            when_in_doubt: Doubt::default(),
-        }
+        Self { p99_increase: 0.10, capacity_decrease: 0.05, error_rate_points: 0.001, when_in_doubt: Doubt::default() }
     }
 }
 
