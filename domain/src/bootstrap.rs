@@ -55,52 +55,76 @@ impl Latencies {
         let together = slices.len().div_ceil(MOST_SLICES).max(1);
         let columns = slices.len().div_ceil(together);
         let mut rows = vec![u32::MAX; BINS];
-        for (us, _) in slices.iter().flat_map(Histogram::bins) {
-            rows[bin(us)] = 0;
-        }
+        slices.iter().for_each(|slice| slice.bins().for_each(|(us, _)| rows[bin(us)] = 0));
         let mut values = Vec::new();
         for (i, row) in rows.iter_mut().enumerate().filter(|(_, row)| **row == 0) {
             *row = values.len() as u32;
             values.push(upper_end(i));
         }
-        let mut below = vec![0u32; values.len() * columns];
-        for (i, slice) in slices.iter().enumerate() {
-            for (us, count) in slice.bins() {
-                let cell = &mut below[rows[bin(us)] as usize * columns + i / together];
-                *cell = cell.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+        // The last row holds all of each column: where those fit, so does every cell.
+        let in_all = |group: &[Histogram]| group.iter().fold(0, |sum: u64, slice| sum.saturating_add(slice.len()));
+        let below = if slices.chunks(together).all(|group| in_all(group) <= i16::MAX as u64) {
+            let mut below = vec![0i16; values.len() * columns];
+            for (i, slice) in slices.iter().enumerate() {
+                slice.bins().for_each(|(us, n)| below[rows[bin(us)] as usize * columns + i / together] += n as i16);
             }
-        }
-        for i in columns..below.len() {
-            below[i] = below[i].saturating_add(below[i - columns]);
-        }
-        let last = below.len().saturating_sub(columns);
-        let below = if below[last..].iter().all(|all| i16::try_from(*all).is_ok()) {
-            Below::Narrow(below.into_iter().map(|count| count as i16).collect())
+            add_up(&mut below, columns, |below, own| *own += below);
+            Below::Narrow(below)
         } else {
+            let mut below = vec![0u32; values.len() * columns];
+            for (i, slice) in slices.iter().enumerate() {
+                for (us, count) in slice.bins() {
+                    let cell = &mut below[rows[bin(us)] as usize * columns + i / together];
+                    *cell = cell.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+                }
+            }
+            add_up(&mut below, columns, |below, own| *own = own.saturating_add(below));
             Below::Wide(below)
         };
         Self { slice_s: (slice_ms * together as u64) as f64 / 1_000.0, slices: columns, values, below }
     }
 
-    /// The spread of the quantile `q`; `None` with too few slices.
-    pub fn spread(&self, q: f64) -> Option<Spread> {
+    /// The spreads of these quantiles; `None` with too few slices. Quantiles that want blocks of one length share the
+    /// resamples, which are the same for each.
+    pub fn spreads<const N: usize>(&self, quantiles: [f64; N]) -> [Option<Spread>; N] {
+        let mut spreads = [None; N];
         if self.slices < FEWEST_SLICES || self.values.is_empty() {
-            return None;
+            return spreads;
         }
-        let at = self.row_of(q, &vec![1; self.slices], self.values.len() / 2);
-        // What a slice adds to the quantile's error: its requests above the quantile beyond their share.
-        let (below, all) = (self.row(at), self.row(self.values.len() - 1));
-        let influence: Vec<f64> = below.zip(all).map(|(below, all)| f64::from(below) - q * f64::from(all)).collect();
-        let blocks = Blocks::fitting(&influence, self.slice_s);
-        blocks.spread(|weights| (self.values[self.row_of(q, weights, at)] as f64).ln())
+        let fitted = quantiles.map(|q| self.fitted(q));
+        for (i, (_, blocks)) in fitted.iter().enumerate() {
+            if fitted[..i].iter().any(|(_, earlier)| earlier == blocks) {
+                continue;
+            }
+            let alike: Vec<usize> = (i..N).filter(|j| fitted[*j].1 == *blocks).collect();
+            let found = blocks.resample(alike.len(), |weights, values| {
+                let all = self.weighted(self.values.len() - 1, weights);
+                for (value, j) in values.iter_mut().zip(&alike) {
+                    let row = self.row_of(rank(quantiles[*j], all), weights, fitted[*j].0);
+                    *value = (self.values[row] as f64).ln();
+                }
+            });
+            found.into_iter().flatten().zip(&alike).for_each(|(spread, j)| spreads[*j] = Some(spread));
+        }
+        spreads
     }
 
-    /// The bin that holds the quantile when each slice counts `weights` times, by the same rank as a histogram's.
-    /// `near` is where to look first: resamples land close to the run's own quantile.
-    fn row_of(&self, q: f64, weights: &[i16], near: usize) -> usize {
+    /// The row of the run's own quantile, and the blocks in which to draw for it.
+    fn fitted(&self, q: f64) -> (usize, Blocks) {
+        let whole = vec![1; self.slices];
+        let last = self.values.len() - 1;
+        let at = self.row_of(rank(q, self.weighted(last, &whole)), &whole, last / 2);
+        // What a slice adds to the quantile's error: its requests above the quantile beyond their share.
+        let (below, all) = (self.row(at), self.row(last));
+        let influence: Vec<f64> = below.zip(all).map(|(below, all)| f64::from(below) - q * f64::from(all)).collect();
+        (at, Blocks::fitting(&influence, self.slice_s))
+    }
+
+    /// The bin that holds the request of this rank when each slice counts `weights` times. `near` is where to look first:
+    /// resamples land close to the run's own quantile.
+    fn row_of(&self, rank: u64, weights: &[i16], near: usize) -> usize {
         let at_or_below = |row: usize| self.weighted(row, weights);
         let last = self.values.len() - 1;
-        let rank = ((q * at_or_below(last) as f64).ceil() as u64).max(1);
         let (mut low, mut high) = (0, last);
         let mut reach = 4;
         if at_or_below(near) >= rank {
@@ -159,6 +183,19 @@ impl Latencies {
     }
 }
 
+/// Adds to each row the one before it.
+fn add_up<T: Copy>(cells: &mut [T], columns: usize, add: impl Fn(T, &mut T)) {
+    for at in (columns..cells.len()).step_by(columns.max(1)) {
+        let (before, own) = cells[at - columns..at + columns].split_at_mut(columns);
+        before.iter().zip(own).for_each(|(before, own)| add(*before, own));
+    }
+}
+
+/// The same as a histogram's.
+fn rank(q: f64, all: u64) -> u64 {
+    ((q * all as f64).ceil() as u64).max(1)
+}
+
 /// The spread of a rate from its counts per second; `None` with too few seconds or no events.
 pub fn rate(counts: &[u64]) -> Option<Spread> {
     let together = counts.len().div_ceil(MOST_SLICES).max(1);
@@ -169,15 +206,18 @@ pub fn rate(counts: &[u64]) -> Option<Spread> {
     }
     let mean = total as f64 / counts.len() as f64;
     let influence: Vec<f64> = counts.iter().map(|count| *count as f64 - mean).collect();
-    Blocks::fitting(&influence, together as f64).spread(|weights| {
-        let (sum, n) = counts
-            .iter()
-            .zip(weights)
-            .map(|(c, w)| (c, u64::from(w.unsigned_abs())))
-            .fold((0, 0), |(sum, n), (c, w)| (sum + c * w, n + w));
+    let blocks = Blocks::fitting(&influence, together as f64);
+    // Counts before each second: what lies in a block is a difference of two, so nothing needs weights.
+    let mut before = vec![0u64; counts.len() + 1];
+    counts.iter().enumerate().for_each(|(i, count)| before[i + 1] = before[i].saturating_add(*count));
+    let drawn = (blocks.drawn() * blocks.length) as f64;
+    let mut spread = Welford::default();
+    blocks.draw(|starts| {
+        let sum: u64 = starts.iter().map(|start| before[start + blocks.length] - before[*start]).sum();
         // A resample without any event counts as half an event: its logarithm must exist.
-        ((sum as f64).max(0.5) / n as f64).ln()
-    })
+        spread.add(((sum as f64).max(0.5) / drawn).ln());
+    })?;
+    Some(blocks.of(&spread))
 }
 
 /// Blocks of `length` slices out of `slices`.
@@ -197,33 +237,71 @@ impl Blocks {
         Self { slices: series.len(), length, slice_s }
     }
 
-    fn spread(self, mut figure: impl FnMut(&[i16]) -> f64) -> Option<Spread> {
-        let Self { slices, length, slice_s } = self;
-        let whole = slices / length;
-        if whole < 2 {
+    /// The spreads of so many figures, of which `figures` fills in the values for the weights of a resample.
+    fn resample(self, count: usize, mut figures: impl FnMut(&[i16], &mut [f64])) -> Option<Vec<Spread>> {
+        let mut weights = vec![0i16; self.slices];
+        let (mut values, mut spreads) = (vec![0.0; count], vec![Welford::default(); count]);
+        self.draw(|starts| {
+            weights.fill(0);
+            match self.length {
+                1 => starts.iter().for_each(|start| weights[*start] += 1),
+                length => starts.iter().for_each(|at| weights[*at..at + length].iter_mut().for_each(|w| *w += 1)),
+            }
+            figures(&weights, &mut values);
+            spreads.iter_mut().zip(&values).for_each(|(spread, value)| spread.add(*value));
+        })?;
+        Some(spreads.iter().map(|spread| self.of(spread)).collect())
+    }
+
+    /// Hands over the blocks' first slices, resample by resample, always the same for equal blocks; `None` when there is
+    /// but one block.
+    fn draw(self, mut resample: impl FnMut(&[usize])) -> Option<()> {
+        if self.whole() < 2 {
             return None;
         }
-        let drawn = slices.div_ceil(length);
         let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
-        let starts = (slices - length + 1) as u64;
-        let mut weights = vec![0i16; slices];
-        // Welford's update: exactly 0 when all resamples agree.
-        let (mut mean, mut squares) = (0.0, 0.0);
-        for i in 0..RESAMPLES {
-            weights.fill(0);
-            for _ in 0..drawn {
-                let start = ((u128::from(random.next_u64()) * u128::from(starts)) >> 64) as usize;
-                weights[start..start + length].iter_mut().for_each(|w| *w += 1);
-            }
-            let value = figure(&weights);
-            let off = value - mean;
-            mean += off / (i + 1) as f64;
-            squares += off * (value - mean);
+        let possible = u128::from((self.slices - self.length + 1) as u64);
+        let mut starts = vec![0; self.drawn()];
+        for _ in 0..RESAMPLES {
+            starts.iter_mut().for_each(|start| *start = ((u128::from(random.next_u64()) * possible) >> 64) as usize);
+            resample(&starts);
         }
+        Some(())
+    }
+
+    fn of(self, resampled: &Welford) -> Spread {
+        let (whole, length) = (self.whole(), self.length);
         // Drawn with replacement, m blocks vary by (m − 1)/m too little; and `drawn` blocks may be longer than the run.
-        let fewer = whole as f64 / (whole as f64 - 1.0) * (drawn * length) as f64 / slices as f64;
-        let variance = squares / (RESAMPLES - 1) as f64 * fewer;
-        Some(Spread { variance, blocks: whole, block_s: length as f64 * slice_s })
+        let fewer = whole as f64 / (whole as f64 - 1.0) * (self.drawn() * length) as f64 / self.slices as f64;
+        let variance = resampled.squares / (RESAMPLES - 1) as f64 * fewer;
+        Spread { variance, blocks: whole, block_s: length as f64 * self.slice_s }
+    }
+
+    /// Whole blocks in the run.
+    fn whole(self) -> usize {
+        self.slices / self.length
+    }
+
+    /// Blocks of a resample.
+    fn drawn(self) -> usize {
+        self.slices.div_ceil(self.length)
+    }
+}
+
+/// Welford's update: exactly 0 when all values agree.
+#[derive(Debug, Clone, Copy, Default)]
+struct Welford {
+    n: u32,
+    mean: f64,
+    squares: f64,
+}
+
+impl Welford {
+    fn add(&mut self, value: f64) {
+        self.n += 1;
+        let off = value - self.mean;
+        self.mean += off / f64::from(self.n);
+        self.squares += off * (value - self.mean);
     }
 }
 
@@ -271,7 +349,9 @@ mod tests {
         let (p, n) = (0.99f64, 60.0 * 500.0);
         let theory = p * (1.0 - p) / n / (-(1.0 - p).ln() * (1.0 - p)).powi(2);
         let mean = (1..=10)
-            .map(|seed| Latencies::new(&slices(seed, 60, 500, |_| 1.0), 1_000).spread(p).unwrap().variance / theory)
+            .map(|seed| {
+                Latencies::new(&slices(seed, 60, 500, |_| 1.0), 1_000).spreads([p])[0].unwrap().variance / theory
+            })
             .sum::<f64>()
             / 10.0;
         assert!((0.8..1.25).contains(&mean), "{mean}");
@@ -279,9 +359,9 @@ mod tests {
 
     #[test]
     fn slow_stretches_widen_it_and_lengthen_the_blocks() {
-        let white = Latencies::new(&slices(1, 60, 300, |_| 1.0), 1_000).spread(0.99).unwrap();
+        let white = Latencies::new(&slices(1, 60, 300, |_| 1.0), 1_000).spreads([0.99])[0].unwrap();
         let waves = Latencies::new(&slices(1, 60, 300, |i| if i / 5 % 2 == 0 { 1.0 } else { 1.5 }), 1_000)
-            .spread(0.99)
+            .spreads([0.99])[0]
             .unwrap();
         assert_eq!((white.block_s, white.blocks), (1.0, 60));
         assert!(waves.block_s >= 2.0 && waves.variance > 2.0 * white.variance, "{waves:?} {white:?}");
@@ -296,7 +376,8 @@ mod tests {
             let merged = Histogram::merged(copies);
             for q in [0.001, 0.01, 0.5, 0.95, 0.99, 1.0] {
                 for near in [0, latencies.values.len() / 2, latencies.values.len() - 1] {
-                    let found = latencies.values[latencies.row_of(q, &weights, near)] as f64 / 1_000.0;
+                    let rank = rank(q, latencies.weighted(latencies.values.len() - 1, &weights));
+                    let found = latencies.values[latencies.row_of(rank, &weights, near)] as f64 / 1_000.0;
                     assert_eq!(Some(found), merged.quantile_ms(q), "{q} {weights:?} {near}");
                 }
             }
@@ -315,21 +396,24 @@ mod tests {
         ];
         for (slices, slice_ms) in runs {
             let (fast, plain) = (Latencies::new(&slices, slice_ms), plain::Latencies::new(&slices, slice_ms));
-            for q in [0.5, 0.95, 0.99] {
-                let bits = |spread: Spread| (spread.variance.to_bits(), spread.blocks, spread.block_s.to_bits());
-                assert_eq!(fast.spread(q).map(bits), plain.spread(q).map(bits), "{q} of {} slices", slices.len());
+            let bits = |spread: Spread| (spread.variance.to_bits(), spread.blocks, spread.block_s.to_bits());
+            let quantiles = [0.5, 0.95, 0.99];
+            for (q, fast) in quantiles.into_iter().zip(fast.spreads(quantiles)) {
+                assert_eq!(fast.map(bits), plain.spread(q).map(bits), "{q} of {} slices", slices.len());
             }
+            let counts: Vec<u64> = slices.iter().map(Histogram::len).collect();
+            assert_eq!(rate(&counts).map(bits), plain::rate(&counts).map(bits), "{} seconds", counts.len());
         }
     }
 
     #[test]
     fn too_little_says_nothing_and_much_stays_bounded() {
-        assert_eq!(Latencies::new(&[], 1_000).spread(0.5), None);
-        assert_eq!(Latencies::new(&slices(1, 2, 50, |_| 1.0), 1_000).spread(0.5), None);
-        assert_eq!(Latencies::new(&vec![Histogram::new(); 50], 1_000).spread(0.5), None);
+        assert_eq!(Latencies::new(&[], 1_000).spreads([0.5]), [None]);
+        assert_eq!(Latencies::new(&slices(1, 2, 50, |_| 1.0), 1_000).spreads([0.5]), [None]);
+        assert_eq!(Latencies::new(&vec![Histogram::new(); 50], 1_000).spreads([0.5]), [None]);
         assert_eq!(rate(&[0, 0, 0, 0]), None);
         assert_eq!(rate(&[7, 7]), None);
-        let long = Latencies::new(&slices(1, 1_000, 3, |_| 1.0), 1_000).spread(0.5).unwrap();
+        let long = Latencies::new(&slices(1, 1_000, 3, |_| 1.0), 1_000).spreads([0.5])[0].unwrap();
         assert!(long.blocks <= MOST_SLICES && long.block_s >= 5.0, "{long:?}");
     }
 

@@ -128,6 +128,14 @@ impl Histogram {
         self.bins.iter().copied().chain(of_table)
     }
 
+    /// How many bins are filled.
+    fn filled(&self) -> usize {
+        match &self.table {
+            Some(_) => self.bins().count(),
+            None => self.bins.len(),
+        }
+    }
+
     /// HdrHistogram's V2 encoding, deflated: the one it was read from, else one that is the same for equal histograms. The
     /// encoding tells how far the table has grown, which depends on how a histogram came about, so it is written from a
     /// fresh one.

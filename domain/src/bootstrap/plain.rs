@@ -104,6 +104,26 @@ impl Latencies {
     }
 }
 
+/// The spread of a rate from its counts per second.
+pub(super) fn rate(counts: &[u64]) -> Option<Spread> {
+    let together = counts.len().div_ceil(MOST_SLICES).max(1);
+    let counts: Vec<u64> = counts.chunks_exact(together).map(|group| group.iter().sum()).collect();
+    let total: u64 = counts.iter().sum();
+    if counts.len() < FEWEST_SLICES || total == 0 {
+        return None;
+    }
+    let mean = total as f64 / counts.len() as f64;
+    let influence: Vec<f64> = counts.iter().map(|count| *count as f64 - mean).collect();
+    spread(Blocks::fitting(&influence, together as f64), |weights| {
+        let (sum, n) = counts
+            .iter()
+            .zip(weights)
+            .map(|(c, w)| (c, u64::from(*w)))
+            .fold((0, 0), |(sum, n), (c, w)| (sum + c * w, n + w));
+        ((sum as f64).max(0.5) / n as f64).ln()
+    })
+}
+
 fn spread(blocks: Blocks, mut figure: impl FnMut(&[u32]) -> f64) -> Option<Spread> {
     let Blocks { slices, length, slice_s } = blocks;
     let whole = slices / length;

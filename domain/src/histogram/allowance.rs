@@ -34,7 +34,7 @@ pub(crate) fn within<T>(histograms: u64, bins: u64, read: impl FnOnce() -> T) ->
 /// One more histogram was read.
 pub(super) fn take(histogram: &Histogram) -> Result<(), String> {
     let Some(left) = LEFT.get() else { return Ok(()) };
-    let bins = histogram.bins().count() as u64;
+    let bins = histogram.filled() as u64;
     let Some(histograms) = left.histograms.checked_sub(1) else {
         return Err(format!("more than {} histograms", left.of.0));
     };

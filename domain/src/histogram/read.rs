@@ -25,8 +25,10 @@ const FIRST: usize = 2_048;
 const HALF: usize = 1_024;
 
 thread_local! {
-    /// A report holds about a thousand histograms: the window and the buffer are used again.
+    /// A report holds hundreds of histograms: the window and the buffer are used again.
     static SCRATCH: RefCell<(Decompress, Vec<u8>)> = RefCell::new((Decompress::new(true), vec![0; MAX_PLAIN + 1]));
+    /// So are the bins, of which each histogram keeps a copy that fits.
+    static BINS_READ: RefCell<Vec<(u64, u64)>> = const { RefCell::new(Vec::new()) };
 }
 
 pub(super) fn decode(bytes: &[u8]) -> Result<Histogram, String> {
@@ -100,25 +102,31 @@ fn bins(plain: &[u8], high: u64) -> Result<Option<Bins>, String> {
         buckets += 1;
     }
     let most = (buckets + 1) * HALF;
-    let mut bins = Vec::with_capacity(payload.len());
     let mut at = 0usize;
-    while !payload.is_empty() {
-        let (number, rest) = number(payload).ok_or_else(cut)?;
-        payload = rest;
-        if number <= 0 {
-            // So many empty bins; 0 is one.
-            let empty = usize::try_from(number.unsigned_abs().max(1)).map_err(|_| cut())?;
-            at = at.checked_add(empty).ok_or_else(cut)?;
-            continue;
+    BINS_READ.with_borrow_mut(|bins| {
+        bins.clear();
+        while let Some(first) = payload.first() {
+            // Nearly all are a byte long.
+            let (number, rest) = match first {
+                0..0x80 => (zigzag(u64::from(*first)), &payload[1..]),
+                _ => number(payload).ok_or_else(cut)?,
+            };
+            payload = rest;
+            if number <= 0 {
+                // So many empty bins; 0 is one.
+                let empty = usize::try_from(number.unsigned_abs().max(1)).map_err(|_| cut())?;
+                at = at.checked_add(empty).ok_or_else(cut)?;
+                continue;
+            }
+            if at >= most {
+                return Err("not an HdrHistogram: more bins than its range has".to_owned());
+            }
+            bins.push((upper_end(at), number.unsigned_abs()));
+            at += 1;
         }
-        if at >= most {
-            return Err("not an HdrHistogram: more bins than its range has".to_owned());
-        }
-        bins.push((upper_end(at), number.unsigned_abs()));
-        at += 1;
-    }
-    let within = bins.last().is_none_or(|(us, _)| *us <= HIGHEST_US);
-    Ok(within.then(|| bins.into_boxed_slice()))
+        let within = bins.last().is_none_or(|(us, _)| *us <= HIGHEST_US);
+        Ok(within.then(|| bins.as_slice().into()))
+    })
 }
 
 /// The bin of a latency.
@@ -144,10 +152,14 @@ fn number(bytes: &[u8]) -> Option<(i64, &[u8])> {
         let bits = if i < 8 { byte & 0x7f } else { byte };
         value |= u64::from(bits) << (7 * i);
         if byte & 0x80 == 0 || i == 8 {
-            return Some(((value >> 1) as i64 ^ -((value & 1) as i64), &bytes[i + 1..]));
+            return Some((zigzag(value), &bytes[i + 1..]));
         }
     }
     None
+}
+
+fn zigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
 /// Other units, fewer digits, or values past the hour.

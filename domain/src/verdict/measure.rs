@@ -134,19 +134,21 @@ const RATIOS: [Metric; 8] = [
 /// A report while it is prepared.
 struct Measured<'a> {
     report: &'a Report,
-    stability: Option<Latencies>,
+    /// Of the stability phase's P99, P95 and P50.
+    spreads: [Option<Spread>; 3],
 }
 
 impl<'a> Measured<'a> {
     fn of(report: &'a Report) -> Self {
-        Self { report, stability: report.stability().map(|step| Latencies::new(&step.slices, step.slice_ms)) }
+        let soak = report.stability().map(|step| Latencies::new(&step.slices, step.slice_ms));
+        Self { report, spreads: soak.map_or([None; 3], |soak| soak.spreads([0.99, 0.95, 0.50])) }
     }
 
     fn figure(&self, metric: Metric) -> Figure {
         match metric {
-            Metric::P99 => self.quantile(0.99, MIN_FOR_P99),
-            Metric::P95 => self.quantile(0.95, 1),
-            Metric::P50 => self.quantile(0.50, 1),
+            Metric::P99 => self.quantile(0.99, MIN_FOR_P99, self.spreads[0]),
+            Metric::P95 => self.quantile(0.95, 1, self.spreads[1]),
+            Metric::P50 => self.quantile(0.50, 1, self.spreads[2]),
             Metric::Max => {
                 let value = self.soak()?.latency.max_ms().ok_or_else(no_success)?;
                 Ok(Sample { value, spread: None })
@@ -172,7 +174,8 @@ impl<'a> Measured<'a> {
             Metric::SingleLatency => {
                 let step = self.report.smoke().ok_or_else(|| "no one-worker step".to_owned())?;
                 let value = step.latency.quantile_ms(0.5).ok_or_else(no_success)?;
-                Ok(Sample { value, spread: Latencies::new(&step.slices, step.slice_ms).spread(0.5) })
+                let [spread] = Latencies::new(&step.slices, step.slice_ms).spreads([0.5]);
+                Ok(Sample { value, spread })
             }
             Metric::ErrorRate => Err(no_ratio()),
         }
@@ -182,14 +185,14 @@ impl<'a> Measured<'a> {
         self.report.stability().ok_or_else(|| "no stability phase".to_owned())
     }
 
-    fn quantile(&self, q: f64, at_least: u64) -> Figure {
+    fn quantile(&self, q: f64, at_least: u64, spread: Option<Spread>) -> Figure {
         let step = self.soak()?;
         let n = step.latency.len();
         let value = step.latency.quantile_ms(q).ok_or_else(no_success)?;
         if n < at_least {
             return Err(format!("withheld: {} successes, a P99 needs {at_least}", format::count(n)));
         }
-        Ok(Sample { value, spread: self.stability.as_ref().and_then(|latencies| latencies.spread(q)) })
+        Ok(Sample { value, spread })
     }
 
     fn no_capacity(&self) -> String {
