@@ -42,14 +42,21 @@ impl ReportBody {
     }
 
     /// The JSON. Needs a processor for a while.
-    pub(super) fn json(&self) -> Result<std::borrow::Cow<'_, [u8]>> {
+    pub(super) fn json(&self) -> Result<Vec<u8>> {
         if !self.gzip {
-            return Ok((&self.bytes[..]).into());
+            return Ok(self.bytes.to_vec());
         }
-        let mut json = Vec::new();
+        let mut json = Vec::with_capacity(self.likely_length());
         let unpacked = MultiGzDecoder::new(&self.bytes[..]).take(MAX_BYTES as u64 + 1).read_to_end(&mut json);
         unpacked.map_err(|e| AppError::bad_request(format!("the body is not whole gzip: {e}")))?;
-        if json.len() > MAX_BYTES { Err(too_large()) } else { Ok(json.into()) }
+        if json.len() > MAX_BYTES { Err(too_large()) } else { Ok(json) }
+    }
+
+    /// What the end of the gzip says, as far as it is likely: memory is not taken on its word.
+    fn likely_length(&self) -> usize {
+        let last = self.bytes.last_chunk().map_or(0, |four| u32::from_le_bytes(*four) as usize);
+        // A byte more, so that the end is seen without growing.
+        last.min(4 * self.bytes.len()).min(MAX_BYTES) + 1
     }
 }
 

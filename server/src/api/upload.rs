@@ -14,7 +14,7 @@ use super::body::ReportBody;
 use crate::access::{Caller, Scope};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
-use crate::tasks::ingest::{self, Ingested};
+use crate::tasks::ingest::{self, Ingested, Received};
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(super) struct Uploaded {
@@ -58,27 +58,30 @@ pub(super) async fn store(
     wanted: Option<RunId>,
 ) -> Result<(StatusCode, Json<Uploaded>)> {
     // A parsed report is larger than its body: the turn lasts until it is stored.
-    let parse = move || read(&body).map(|report| (Arc::new(report), body.into_turn()));
-    let (report, _turn) = state.compute(parse).await??;
+    let parse = move || read(&body).map(|received| (received, body.into_turn()));
+    let (received, _turn) = state.compute(parse).await??;
+    let report = Arc::clone(&received.report);
     if let Some(wanted) = wanted.filter(|wanted| *wanted != report.run_id) {
         let detail = format!("run_id: the report is of run {}, not of {wanted}", report.run_id);
         return Err(AppError::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
     }
     caller.require(Scope::Upload, &report.project)?;
-    let Ingested { comparison, created } = ingest::ingest(state, Arc::clone(&report)).await?;
+    let Ingested { comparison, created } = ingest::ingest(state, received).await?;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(Uploaded::of(state, headers, &report.project, report.run_id, comparison, created))))
 }
 
-fn read(body: &ReportBody) -> Result<Report> {
-    Report::from_json(&body.json()?).map_err(|error| {
+fn read(body: &ReportBody) -> Result<Received> {
+    let json = body.json()?;
+    let report = Report::from_json(&json).map_err(|error| {
         let status = match error {
             ReportError::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             ReportError::Json(_) => StatusCode::BAD_REQUEST,
             ReportError::Newer(_) | ReportError::Value { .. } => StatusCode::UNPROCESSABLE_ENTITY,
         };
         AppError::new(status, error.to_string())
-    })
+    })?;
+    Ok(Received { report: Arc::new(report), json })
 }
 
 /// Where people see the snapshot: under the configured address, else the one the client used, else as a path alone.

@@ -14,6 +14,9 @@ const ACQUIRE_WITHIN: Duration = Duration::from_secs(5);
 /// Whoever is asked directly answers within this time, or is away.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
 
+/// A connection that nobody used for this long is asked whether it still works before somebody does.
+const IDLE: Duration = Duration::from_secs(1);
+
 /// Connects. No statement runs longer than half a minute, and no transaction waits longer for its client.
 pub async fn open(url: &SecretString, connections: u32) -> Result<Pool> {
     let options = options(url)?.application_name("plimsoll").options([
@@ -22,6 +25,15 @@ pub async fn open(url: &SecretString, connections: u32) -> Result<Pool> {
         ("lock_timeout", "10s"),
     ]);
     let pool = PgPoolOptions::new().max_connections(connections).acquire_timeout(ACQUIRE_WITHIN);
+    // Each was asked when it came back: before each use, too, is a way to the database and back for nothing.
+    let pool = pool.test_before_acquire(false).before_acquire(|connection, meta| {
+        Box::pin(async move {
+            if meta.idle_for >= IDLE {
+                connection.ping().await?;
+            }
+            Ok(true)
+        })
+    });
     match pool.connect_with(options).await {
         // The pool tries again and again, and keeps to itself why.
         Err(timed_out @ sqlx::Error::PoolTimedOut) => Err(knock(url).await.err().unwrap_or(timed_out.into())),

@@ -79,10 +79,10 @@ pub async fn look(executor: impl Executor<'_>, run_id: RunId) -> Result<Option<J
 /// The job, which nobody else changes until the transaction ends. Read after the lock is there: what it was before the
 /// wait does not count.
 pub async fn lock(transaction: &mut Transaction, run_id: RunId) -> Result<Option<Job>> {
-    sqlx::query!("select run_id from jobs where run_id = $1 for update", run_id.0)
+    let held = sqlx::query!("select run_id from jobs where run_id = $1 for update", run_id.0)
         .fetch_optional(&mut **transaction)
         .await?;
-    look(&mut **transaction, run_id).await
+    if held.is_none() { Ok(None) } else { look(&mut **transaction, run_id).await }
 }
 
 pub async fn list(executor: impl Executor<'_>, filter: Filter<'_>) -> Result<Vec<Run>> {

@@ -34,10 +34,20 @@ pub trait Executor<'c>: sqlx::Executor<'c, Database = Postgres> {}
 impl<'c, T: sqlx::Executor<'c, Database = Postgres>> Executor<'c> for T {}
 
 pub type Pool = sqlx::PgPool;
+pub type Connection = sqlx::pool::PoolConnection<Postgres>;
 pub type Transaction = sqlx::Transaction<'static, Postgres>;
+
+/// For several statements one after the other: each return to the pool asks the connection whether it still works.
+pub async fn acquire(pool: &Pool) -> Result<Connection> {
+    Ok(pool.acquire().await?)
+}
 
 pub async fn begin(pool: &Pool) -> Result<Transaction> {
     Ok(pool.begin().await?)
+}
+
+pub async fn begin_on(connection: Connection) -> Result<Transaction> {
+    Ok(Transaction::begin(connection, None).await?)
 }
 
 pub async fn commit(transaction: Transaction) -> Result<()> {

@@ -29,11 +29,30 @@ pub async fn append(
     Ok(())
 }
 
-/// Whether the run was told to be finished.
-pub async fn is_finished(executor: impl Executor<'_>, run_id: RunId) -> Result<bool> {
-    let found = sqlx::query_scalar!(
-        r#"select exists (select 1 from outbox where run_id = $1 and event = 'run.finished') as "exists!""#,
-        run_id.0
-    );
-    Ok(found.fetch_one(executor).await?)
+/// Appends that the run is over. `run.finished` is told once: after it the event is `run.rejudged`. The payload's `event`
+/// is filled in.
+pub async fn append_end(
+    executor: impl Executor<'_>,
+    run_id: RunId,
+    project: &ProjectSlug,
+    payload: &serde_json::Value,
+) -> Result<()> {
+    sqlx::query!(
+        "with event as (
+             insert into outbox (run_id, project, seq, event, payload)
+             select $1, $2, before.seq + 1, now.event, $3::jsonb || jsonb_build_object('event', now.event)
+             from (select coalesce(max(seq), 0) as seq, coalesce(bool_or(event = 'run.finished'), false) as told
+                   from outbox where run_id = $1) before
+             cross join lateral
+                  (select case when before.told then 'run.rejudged' else 'run.finished' end as event) now
+             returning id)
+         insert into deliveries (event, webhook)
+         select event.id, w.id from event, webhooks w where w.project = $2",
+        run_id.0,
+        project.as_str(),
+        payload,
+    )
+    .execute(executor)
+    .await?;
+    Ok(())
 }

@@ -14,19 +14,6 @@ pub struct Packed {
     pub body: Vec<u8>,
 }
 
-pub async fn insert(executor: impl Executor<'_>, run_id: RunId, report: &Packed) -> Result<()> {
-    sqlx::query!(
-        "insert into reports (run_id, sha256, bytes, body) values ($1, $2, $3, $4)",
-        run_id.0,
-        &report.sha256[..],
-        i64::try_from(report.bytes).unwrap_or(i64::MAX),
-        &report.body[..],
-    )
-    .execute(executor)
-    .await?;
-    Ok(())
-}
-
 pub async fn get(executor: impl Executor<'_>, run_id: RunId) -> Result<Option<Packed>> {
     let row = sqlx::query!("select sha256, bytes, body from reports where run_id = $1", run_id.0)
         .fetch_optional(executor)
@@ -34,11 +21,23 @@ pub async fn get(executor: impl Executor<'_>, run_id: RunId) -> Result<Option<Pa
     row.map(|row| Ok(Packed { sha256: hash(row.sha256)?, bytes: row.bytes.unsigned_abs(), body: row.body })).transpose()
 }
 
-/// The hash alone, to recognise a repeated upload.
-pub async fn sha256(executor: impl Executor<'_>, run_id: RunId) -> Result<Option<[u8; 32]>> {
-    let found =
-        sqlx::query_scalar!("select sha256 from reports where run_id = $1", run_id.0).fetch_optional(executor).await?;
-    found.map(hash).transpose()
+/// What is known of a run before its report is stored.
+#[derive(Debug)]
+pub struct Before {
+    /// The hash of the report that is stored already.
+    pub stored: Option<[u8; 32]>,
+    /// Whether there is a job of it.
+    pub asked_for: bool,
+}
+
+pub async fn before(executor: impl Executor<'_>, run_id: RunId) -> Result<Before> {
+    let row = sqlx::query!(
+        r#"select (select sha256 from reports where run_id = $1) as sha256,
+             exists (select from jobs where run_id = $1) as "asked_for!""#,
+        run_id.0
+    );
+    let row = row.fetch_one(executor).await?;
+    Ok(Before { stored: row.sha256.map(hash).transpose()?, asked_for: row.asked_for })
 }
 
 pub(super) fn hash(bytes: Vec<u8>) -> Result<[u8; 32]> {

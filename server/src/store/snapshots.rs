@@ -4,9 +4,10 @@ pub(super) mod row;
 
 use jiff::Timestamp;
 use plimsoll_domain::baseline::Measured;
-use plimsoll_domain::comparison::Verdict;
+use plimsoll_domain::comparison::{Comparison, Verdict};
 use plimsoll_domain::figures::Figures;
-use plimsoll_domain::ids::{Digest, ProjectSlug, RunId};
+use plimsoll_domain::ids::{CommitSha, Digest, ProjectSlug, RunId};
+use plimsoll_domain::policy::Policy;
 use plimsoll_domain::report::{Report, Status};
 use plimsoll_domain::revision::Revision;
 use plimsoll_domain::verdict::Run;
@@ -15,6 +16,8 @@ use sqlx::types::Json;
 use sqlx::types::chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use super::projects::Visibility;
+use super::reports::Packed;
 use super::time::{from_db, to_db};
 use super::{Executor, Pool, Result, corrupt};
 
@@ -102,14 +105,26 @@ pub fn is_acceptable(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Pass | Verdict::NoBaseline)
 }
 
-/// Stores a snapshot; false when the run is stored already.
-pub async fn insert(
-    executor: impl Executor<'_>,
-    report: &Report,
-    figures: &Figures,
-    prepared: &Run,
-    verdict: Verdict,
-) -> Result<bool> {
+/// A run that is stored as a whole.
+#[derive(Debug)]
+pub struct New<'a> {
+    pub report: &'a Report,
+    pub packed: &'a Packed,
+    pub figures: &'a Figures,
+    /// For comparisons.
+    pub prepared: &'a Run,
+    pub comparison: &'a Comparison,
+    /// Of the project, if that is new.
+    pub visibility: Visibility,
+}
+
+/// Stores a run with its report and verdict, and the project with the default policy and the testbed where they are new;
+/// false, and nothing but these two, when the run is stored already. One statement: the way to the database and back
+/// costs more than most of them.
+pub async fn insert(executor: impl Executor<'_>, new: &New<'_>) -> Result<bool> {
+    let New { report, packed, figures, prepared, comparison, visibility } = *new;
+    let verdict = comparison.verdict;
+    let baseline: Vec<_> = comparison.baseline.iter().flat_map(|side| &side.run_ids).map(|run| run.0).collect();
     let valid = report.is_valid();
     let accepted = valid && is_acceptable(verdict);
     // Nobody asks a stored run for more than its parent, and the report has them all.
@@ -121,13 +136,25 @@ pub async fn insert(
     let soak = figures.stability.as_ref().map(|stability| &stability.step);
     let interval = soak.and_then(|step| step.p99_interval_ms);
     let workers = |workers: u32| i32::try_from(workers).unwrap_or(i32::MAX);
-    let done = sqlx::query!(
-        "insert into snapshots (run_id, project, testbed, plan_digest, revision, label, commit_sha, tag, branch,
-             pull_request, started_at, finished_at, status, valid, accepted, figures, stability_workers, tps, p50_ms,
-             p99_ms, p99_low_ms, p99_high_ms, error_rate, capacity_tps, knee_workers, capacity_at_workers, prepared)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
-             $23, $24, $25, $26, $27)
-         on conflict (run_id) do nothing",
+    let stored = sqlx::query_scalar!(
+        r#"with project as (
+             insert into projects (slug, policy, visibility) values ($2, $28, $29) on conflict (slug) do nothing),
+           testbed as (
+             insert into testbeds (fingerprint, label, facts) values ($3, $30, $31)
+             on conflict (fingerprint) do nothing),
+           snapshot as (
+             insert into snapshots (run_id, project, testbed, plan_digest, revision, label, commit_sha, tag, branch,
+               pull_request, started_at, finished_at, status, valid, accepted, figures, stability_workers, tps, p50_ms,
+               p99_ms, p99_low_ms, p99_high_ms, error_rate, capacity_tps, knee_workers, capacity_at_workers, prepared)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
+               $22, $23, $24, $25, $26, $27)
+             on conflict (run_id) do nothing returning run_id),
+           report as (
+             insert into reports (run_id, sha256, bytes, body) select run_id, $32, $33, $34 from snapshot),
+           verdict as (
+             insert into verdicts (run_id, verdict, baseline_run_ids, comparison)
+             select run_id, $35, $36, $37 from snapshot)
+           select exists (select from snapshot) as "stored!""#,
         report.run_id.0,
         report.project.as_str(),
         testbed.as_str(),
@@ -155,10 +182,18 @@ pub async fn insert(
         figures.capacity.map(|capacity| workers(capacity.workers)),
         figures.capacity.map(|capacity| workers(capacity.at_workers)),
         Json(prepared) as _,
-    )
-    .execute(executor)
-    .await?;
-    Ok(done.rows_affected() > 0)
+        Json(Policy::default()) as _,
+        visibility.name(),
+        report.testbed.label(),
+        Json(&report.testbed) as _,
+        &packed.sha256[..],
+        i64::try_from(packed.bytes).unwrap_or(i64::MAX),
+        &packed.body[..],
+        verdict.name(),
+        &baseline,
+        Json(comparison) as _,
+    );
+    Ok(stored.fetch_one(executor).await?)
 }
 
 pub async fn get(executor: impl Executor<'_>, run_id: RunId) -> Result<Option<SnapshotRow>> {
@@ -286,13 +321,14 @@ pub async fn series(executor: impl Executor<'_>, project: &ProjectSlug) -> Resul
         .collect()
 }
 
-/// The valid runs that compare with `candidate`: same project, plan, testbed and pinned load; the newest first, without
-/// their ancestors. A run whose service died before the soak has no load, and compares at any.
+/// The valid runs that compare with `candidate`: same project, plan, testbed and pinned load; the newest first, with what
+/// the baseline rule asks of their revisions: commit, tag, pull request, and whether the checkout was dirty. A run whose service died before the soak has no load, and compares at any.
 pub async fn comparable(executor: impl Executor<'_>, candidate: &Report) -> Result<Vec<Measured>> {
     let testbed = candidate.testbed.fingerprint();
     let workers = candidate.stability().and_then(|step| i32::try_from(step.workers).ok());
+    // Up to a thousand rows for each upload: the columns that the rule looks at, rather than the whole revision.
     let found = sqlx::query!(
-        r#"select run_id, revision - 'ancestors' as "revision!: Json<Revision>", started_at, accepted
+        r#"select run_id, commit_sha, tag, pull_request, revision -> 'dirty' is not null as "dirty!", started_at, accepted
            from snapshots
            where project = $1 and plan_digest = $2 and testbed = $3
              and ($4::int4 is null or stability_workers = $4) and valid and run_id <> $5
@@ -306,13 +342,21 @@ pub async fn comparable(executor: impl Executor<'_>, candidate: &Report) -> Resu
     )
     .fetch_all(executor)
     .await?;
-    let measured = found.into_iter().map(|row| Measured {
-        run_id: RunId(row.run_id),
-        revision: row.revision.0,
-        started_at: from_db(row.started_at),
-        accepted: row.accepted,
-    });
-    Ok(measured.collect())
+    found
+        .into_iter()
+        .map(|row| {
+            let commit = row.commit_sha.map(CommitSha::try_from).transpose();
+            let revision = Revision {
+                commit: commit.map_err(|e| corrupt("commit")(e.to_string()))?,
+                tag: row.tag,
+                pull_request: row.pull_request.map(i64::unsigned_abs),
+                dirty: row.dirty,
+                ..Revision::default()
+            };
+            let (run_id, started_at) = (RunId(row.run_id), from_db(row.started_at));
+            Ok(Measured { run_id, revision, started_at, accepted: row.accepted })
+        })
+        .collect()
 }
 
 /// Whether [`comparable`] would find `earlier` for `candidate`.

@@ -6,20 +6,6 @@ use sqlx::types::Json;
 
 use super::{Executor, Result, Transaction};
 
-pub async fn insert(executor: impl Executor<'_>, run_id: RunId, comparison: &Comparison) -> Result<()> {
-    let baseline: Vec<_> = comparison.baseline.iter().flat_map(|side| &side.run_ids).map(|run| run.0).collect();
-    sqlx::query!(
-        "insert into verdicts (run_id, verdict, baseline_run_ids, comparison) values ($1, $2, $3, $4)",
-        run_id.0,
-        comparison.verdict.name(),
-        &baseline,
-        Json(comparison) as _,
-    )
-    .execute(executor)
-    .await?;
-    Ok(())
-}
-
 pub async fn get(executor: impl Executor<'_>, run_id: RunId) -> Result<Option<Comparison>> {
     let found = sqlx::query_scalar!(
         r#"select comparison as "comparison: Json<Comparison>" from verdicts where run_id = $1"#,

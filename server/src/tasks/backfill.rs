@@ -105,7 +105,7 @@ pub(super) async fn judge_waiting(
 /// Judges a stored run again whose baseline was stored while it was judged. `None` when that changes nothing.
 pub(super) async fn catch_up(state: &AppState, report: &Arc<Report>) -> Result<Option<Comparison>> {
     let run = verdict::prepared(state, report.run_id).await?;
-    let comparison = verdict::judge_new(state, report, &run).await?;
+    let comparison = verdict::judge_new(state, &mut store::acquire(state.pool()).await?, report, &run).await?;
     if comparison.verdict == Verdict::NoBaseline {
         return Ok(None);
     }

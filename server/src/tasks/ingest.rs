@@ -10,7 +10,20 @@ use plimsoll_domain::verdict::Run;
 use super::{Error, Result, backfill, bounds, jobs, pack, verdict};
 use crate::state::AppState;
 use crate::store::jobs::Job;
-use crate::store::{self, projects, reports, snapshots, testbeds, verdicts};
+use crate::store::{self, reports, snapshots, verdicts};
+
+/// A checked report, and the JSON it came as, which is what is stored.
+#[derive(Debug, Clone)]
+pub struct Received {
+    pub report: Arc<Report>,
+    pub json: Vec<u8>,
+}
+
+impl From<Report> for Received {
+    fn from(report: Report) -> Self {
+        Self { json: report.to_json().into_bytes(), report: Arc::new(report) }
+    }
+}
 
 /// The outcome of an upload.
 #[derive(Debug)]
@@ -26,39 +39,51 @@ pub struct Ingested {
 ///
 /// The judging comes before the transaction, so that no lock is held while it computes. Of two uploads of one run at
 /// the same time both judge, one stores, and the other finds it stored.
-pub async fn ingest(state: &AppState, report: Arc<Report>) -> Result<Ingested> {
+pub async fn ingest(state: &AppState, Received { report, json }: Received) -> Result<Ingested> {
     bounds::check(&report).map_err(Error::Unfit)?;
-    let unpacked = Arc::clone(&report);
-    let (figures, packed) =
-        state.compute(move || Ok::<_, Error>((Figures::of(&unpacked), pack::pack(&unpacked)?))).await??;
-    if let Some(stored) = find(state, &report, &packed).await? {
-        return Ok(stored);
+    let mut connection = store::acquire(state.pool()).await?;
+    let before = reports::before(&mut *connection, report.run_id).await?;
+    let job = if before.asked_for { store::jobs::look(&mut *connection, report.run_id).await? } else { None };
+    // Others use it meanwhile.
+    drop(connection);
+    if let Some(sha256) = before.stored {
+        return stored(state, sha256, &report, json).await;
     }
-    let job = store::jobs::look(state.pool(), report.run_id).await?;
     if let Some(job) = &job {
         is_asked_for(&report, job)?;
     }
     let measured = Arc::clone(&report);
-    let run = Arc::new(state.compute(move || Run::of(&measured)).await?);
-    let comparison = verdict::judge_new(state, &report, &run).await?;
-    let judged_again = match job.as_ref().and_then(|job| job.baseline_of) {
-        Some(waits) => backfill::judge_waiting(state, &report, &run, &comparison, waits).await?,
-        None => Vec::new(),
+    let work = move || Ok::<_, Error>((Figures::of(&measured), Run::of(&measured), pack::pack_json(&json)?, json));
+    let (figures, run, packed, json) = state.compute(work).await??;
+    let run = Arc::new(run);
+    let mut connection = store::acquire(state.pool()).await?;
+    let comparison = verdict::judge_new(state, &mut connection, &report, &run).await?;
+    let (judged_again, mut transaction) = match job.as_ref().and_then(|job| job.baseline_of) {
+        None => (Vec::new(), store::begin_on(connection).await?),
+        Some(waits) => {
+            // It takes connections of its own: who holds one must not wait for another.
+            drop(connection);
+            let judged_again = backfill::judge_waiting(state, &report, &run, &comparison, waits).await?;
+            (judged_again, store::begin(state.pool()).await?)
+        }
     };
-
-    let mut transaction = store::begin(state.pool()).await?;
     // Nobody asks for a run of this id meanwhile, and no other upload of it is under way.
     store::jobs::hold(&mut *transaction, &format!("run {}", report.run_id)).await?;
-    projects::ensure(&mut *transaction, &report.project, state.new_projects()).await?;
-    testbeds::ensure(&mut *transaction, &report.testbed).await?;
     let job = store::jobs::lock(&mut transaction, report.run_id).await?;
-    if !snapshots::insert(&mut *transaction, &report, &figures, &run, comparison.verdict).await? {
+    let new = snapshots::New {
+        report: &report,
+        packed: &packed,
+        figures: &figures,
+        prepared: &run,
+        comparison: &comparison,
+        visibility: state.new_projects(),
+    };
+    if !snapshots::insert(&mut *transaction, &new).await? {
         drop(transaction);
-        let gone = || Error::internal("a run is stored, and is not");
-        return find(state, &report, &packed).await?.ok_or_else(gone);
+        let sha256 = reports::before(state.pool(), report.run_id).await?.stored;
+        let sha256 = sha256.ok_or_else(|| Error::internal("a run is stored, and is not"))?;
+        return stored(state, sha256, &report, json).await;
     }
-    reports::insert(&mut *transaction, report.run_id, &packed).await?;
-    verdicts::insert(&mut *transaction, report.run_id, &comparison).await?;
     let missed = match &job {
         Some(job) => {
             is_asked_for(&report, job)?;
@@ -95,14 +120,28 @@ fn is_asked_for(report: &Report, job: &Job) -> Result<()> {
     }
 }
 
-/// The stored comparison, if this very report is stored.
-async fn find(state: &AppState, report: &Report, packed: &reports::Packed) -> Result<Option<Ingested>> {
-    let Some(sha256) = reports::sha256(state.pool(), report.run_id).await? else { return Ok(None) };
-    if sha256 != packed.sha256 {
+/// The stored comparison, if what is stored under this hash is this very report.
+async fn stored(state: &AppState, sha256: [u8; 32], report: &Arc<Report>, json: Vec<u8>) -> Result<Ingested> {
+    if !is_stored(state, sha256, report, json).await? {
         let detail = format!("run {} is stored already, with another report: a run is measured once", report.run_id);
         return Err(Error::Conflict(detail));
     }
     let comparison = verdicts::get(state.pool(), report.run_id).await?;
     let comparison = comparison.ok_or_else(|| Error::internal("a snapshot without its verdict"))?;
-    Ok(Some(Ingested { comparison, created: false }))
+    Ok(Ingested { comparison, created: false })
+}
+
+/// Whether the stored report is the same: by the bytes that came, else by the report's own JSON, which the runner sends and
+/// earlier versions stored, else by what they say, whatever their white space and order of fields. Of a thinned report only
+/// the hash knows what it was.
+async fn is_stored(state: &AppState, sha256: [u8; 32], report: &Arc<Report>, json: Vec<u8>) -> Result<bool> {
+    let again = Arc::clone(report);
+    if state.compute(move || [pack::hash(&json), pack::hash(again.to_json().as_bytes())]).await?.contains(&sha256) {
+        return Ok(true);
+    }
+    let _turn = state.turn_to_read().await?;
+    let Some(packed) = reports::get(state.pool(), report.run_id).await? else { return Ok(false) };
+    let again = Arc::clone(report);
+    let compare = move || pack::unpack(&packed).map(|stored| !stored.is_thinned() && stored == *again);
+    state.compute(compare).await?
 }

@@ -1,26 +1,44 @@
 //! Reports to and from their stored form.
 
+use std::cell::RefCell;
+
 use plimsoll_domain::report::{MAX_BYTES, Report};
 use sha2::{Digest as _, Sha256};
 
 use super::{Error, Result};
 use crate::store::reports::Packed;
 
-/// zstd's default: small enough, and quick.
-const LEVEL: i32 = 3;
+/// Most of a report is base64 of histograms that are compressed already: higher levels take longer for the same size.
+const LEVEL: i32 = 1;
 
-/// Compresses a checked report. The hash is over the report's own JSON, so that white space and the order of fields in
-/// what was uploaded do not matter.
+thread_local! {
+    /// Its tables are as large as a report.
+    static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// Packs a report's own JSON.
 pub fn pack(report: &Report) -> Result<Packed> {
-    let json = report.to_json();
-    let body = zstd::bulk::compress(json.as_bytes(), LEVEL).map_err(Error::internal)?;
-    Ok(Packed { sha256: Sha256::digest(json.as_bytes()).into(), bytes: json.len() as u64, body })
+    pack_json(report.to_json().as_bytes())
+}
+
+/// Packs the JSON of a checked report as it came.
+pub fn pack_json(json: &[u8]) -> Result<Packed> {
+    let body = COMPRESSOR.with_borrow_mut(|compressor| match compressor {
+        Some(compressor) => compressor.compress(json),
+        None => compressor.insert(zstd::bulk::Compressor::new(LEVEL)?).compress(json),
+    });
+    Ok(Packed { sha256: hash(json), bytes: json.len() as u64, body: body.map_err(Error::internal)? })
+}
+
+/// What a repeated upload is known by.
+pub fn hash(json: &[u8]) -> [u8; 32] {
+    Sha256::digest(json).into()
 }
 
 /// The JSON of a stored report.
 pub fn json(packed: &Packed) -> Result<Vec<u8>> {
-    // Re-serialized numbers may be longer than the uploaded ones: a little more than the limit is possible. Thinned, it is
-    // shorter than it was.
+    // Earlier versions serialized reports again, whose numbers may be longer than the uploaded ones: a little more than the
+    // limit is possible. Thinned, it is shorter than it was.
     let most = usize::try_from(packed.bytes).unwrap_or(usize::MAX).min(2 * MAX_BYTES);
     zstd::bulk::decompress(&packed.body, most).map_err(|e| Error::internal(format!("a stored report: {e}")))
 }

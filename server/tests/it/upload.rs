@@ -4,6 +4,8 @@ use std::io::Write as _;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use plimsoll_server::store::reports;
+use plimsoll_server::tasks::pack;
 use serde_json::Value;
 
 use crate::app::{App, release, signed};
@@ -32,6 +34,25 @@ async fn a_report_sent_twice_is_one_snapshot() {
     assert_eq!(packed.status, StatusCode::OK, "{packed:?}");
 
     assert_eq!(app.rows().await, [1, 1, 1, 1, 1]);
+}
+
+#[tokio::test]
+async fn a_report_is_stored_as_it_came_and_known_in_other_clothes() {
+    let app = App::new().await;
+    let report = release("v1.0.0", 0).report();
+    let value: Value = serde_json::from_str(&report.to_json()).unwrap();
+    let pretty = serde_json::to_string_pretty(&value).unwrap();
+    assert_eq!(app.post(pretty.clone()).await.status, StatusCode::CREATED);
+    let stored = reports::get(&app.pool, report.run_id).await.unwrap().unwrap();
+    assert_eq!(pack::json(&stored).unwrap(), pretty.as_bytes());
+
+    for same in [pretty.clone(), report.to_json(), format!(" {pretty}")] {
+        let again = app.post(same).await;
+        assert_eq!((again.status, &again.json["created"]), (StatusCode::OK, &false.into()));
+    }
+    let mut other = report;
+    other.phases[0].duration_ms += 1;
+    assert_eq!(app.post(other.to_json()).await.status, StatusCode::CONFLICT);
 }
 
 #[tokio::test]

@@ -22,16 +22,19 @@ struct Told<'a> {
 }
 
 pub(in crate::tasks) async fn tell(transaction: &mut Transaction, run: &Run, event: &str) -> Result<()> {
-    let over = run.state.is_final();
-    let conclusion = over.then(|| run.verdict.map_or(run.state.name(), |verdict| verdict.name()));
-    let payload = serde_json::to_value(Told { event, run, conclusion }).map_err(Error::internal)?;
-    Ok(outbox::append(&mut **transaction, run.run_id, &run.project, event, &payload).await?)
+    Ok(outbox::append(&mut **transaction, run.run_id, &run.project, event, &payload(run, event)?).await?)
 }
 
 /// `run.finished` is told once. What comes later, as the report of a run that was given up, replaces what was told.
 pub(in crate::tasks) async fn tell_end(transaction: &mut Transaction, run: &Run) -> Result<()> {
-    let told = outbox::is_finished(&mut **transaction, run.run_id).await?;
-    tell(transaction, run, if told { "run.rejudged" } else { "run.finished" }).await
+    let payload = payload(run, "run.finished")?;
+    Ok(outbox::append_end(&mut **transaction, run.run_id, &run.project, &payload).await?)
+}
+
+fn payload(run: &Run, event: &str) -> Result<serde_json::Value> {
+    let over = run.state.is_final();
+    let conclusion = over.then(|| run.verdict.map_or(run.state.name(), |verdict| verdict.name()));
+    serde_json::to_value(Told { event, run, conclusion }).map_err(Error::internal)
 }
 
 /// A snapshot that nobody asked for is told as if it had been.

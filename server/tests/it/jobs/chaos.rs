@@ -2,8 +2,8 @@
 //! its own pace.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use plimsoll_domain::ids::RunId;
 use plimsoll_domain::job::{Assignment, Ending, Priority, Stage};
@@ -104,8 +104,7 @@ impl Shared {
     async fn uploads(&self, random: &mut Random, job: &Assignment) {
         let report = short_report(job.run_id, job.project.as_str(), 1 + random.below(9) as u64);
         let [one, two] = &self.apps;
-        let (one, two) =
-            tokio::join!(ingest::ingest(&one.state, Arc::clone(&report)), ingest::ingest(&two.state, report));
+        let (one, two) = tokio::join!(ingest::ingest(&one.state, report.clone()), ingest::ingest(&two.state, report));
         match (one, two) {
             (Ok(one), Ok(two)) => assert!(!(one.created && two.created)),
             // Another attempt's report came first.

@@ -2,7 +2,6 @@
 //! with what a small model says.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use plimsoll_domain::ids::RunId;
 use plimsoll_domain::job::{
@@ -87,7 +86,7 @@ pub(super) fn ended(job: &Assignment, how: Ending) -> Ended {
 }
 
 /// The least that is a report.
-pub(super) fn short_report(id: RunId, project: &str, seed: u64) -> Arc<plimsoll_domain::report::Report> {
+pub(super) fn short_report(id: RunId, project: &str, seed: u64) -> ingest::Received {
     let of = Synthetic {
         project: project.to_owned(),
         seed,
@@ -96,7 +95,7 @@ pub(super) fn short_report(id: RunId, project: &str, seed: u64) -> Arc<plimsoll_
         stability_s: 5,
         ..release("v1.0.0", 0)
     };
-    Arc::new(report_of(id, &of))
+    report_of(id, &of).into()
 }
 
 struct Job {
@@ -336,7 +335,7 @@ impl World {
             return;
         }
         let report = short_report(job.id, PROJECTS[job.project], seed);
-        assert!(ingest::ingest(state, Arc::clone(&report)).await.unwrap().created);
+        assert!(ingest::ingest(state, report.clone()).await.unwrap().created);
         assert!(!ingest::ingest(state, report).await.unwrap().created);
         job.measured = true;
         if job.state.may_become(State::Done) {
