@@ -1,6 +1,7 @@
 //! What is said to GitHub. Its addresses are configuration, so that an installation of one's own, or a test's, takes
 //! its place.
 
+pub mod events;
 mod oauth;
 
 use std::time::Duration;
