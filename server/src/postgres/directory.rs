@@ -19,7 +19,15 @@ use crate::access;
 pub(super) struct Directory {
     path: PathBuf,
     /// Locked; the lock goes with the file, however we end.
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for Directory {
+    /// Closing is not enough: a process that another thread is just starting holds the file too, until it has become
+    /// another program.
+    fn drop(&mut self) {
+        let _ = self.lock.unlock();
+    }
 }
 
 /// For root in a folder of somebody else's.
@@ -36,7 +44,7 @@ impl Directory {
         account.check_way(&path)?;
         let lock = lock(&path)?;
         account.give(&path)?;
-        Ok(Self { path, _lock: lock })
+        Ok(Self { path, lock })
     }
 
     pub(super) fn path(&self) -> &Path {

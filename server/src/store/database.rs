@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use secrecy::{ExposeSecret as _, SecretString};
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Connection as _};
@@ -81,6 +82,9 @@ pub async fn copy(admin: &SecretString, template: &str, name: &str) -> Result<()
     Ok(connection.close().await?)
 }
 
+/// Each drop waits for a checkpoint, and those under way together wait for the same one.
+const AT_ONCE: usize = 16;
+
 /// Drops all databases but those that Postgres brings.
 pub async fn drop_all(admin: &SecretString) -> Result<()> {
     let mut connection = PgConnection::connect(admin.expose_secret()).await?;
@@ -89,10 +93,15 @@ pub async fn drop_all(admin: &SecretString) -> Result<()> {
     )
     .fetch_all(&mut connection)
     .await?;
-    for name in names {
-        let sql = format!("drop database if exists {} with (force)", quoted(&name));
-        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await?;
-    }
+    connection.close().await?;
+    let drops = names.into_iter().map(|name| drop_one(admin, name));
+    futures_util::stream::iter(drops).buffer_unordered(AT_ONCE).try_collect().await
+}
+
+async fn drop_one(admin: &SecretString, name: String) -> Result<()> {
+    let mut connection = PgConnection::connect(admin.expose_secret()).await?;
+    let sql = format!("drop database if exists {} with (force)", quoted(&name));
+    sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await?;
     Ok(connection.close().await?)
 }
 
