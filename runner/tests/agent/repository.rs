@@ -75,7 +75,14 @@ fn a_folder_tells_its_history_and_is_not_heard_either() {
     assert_eq!((revision.commit.unwrap().as_str(), revision.branch.as_deref()), (head.trim(), Some("main")));
     assert!(revision.dirty);
     assert!(!bench.at("ran").exists(), "{}", fs::read_to_string(bench.at("ran")).unwrap());
+}
 
+#[test]
+fn settings_of_a_folder_that_never_end_hold_no_job_up() {
+    let bench = Bench::new(&Server::start(), "");
+    let folder = bench.at("repository");
+    let recipe = format!("directory = {folder:?}\n");
+    assert!(measured(&bench, &recipe).revision.commit.is_some());
     let config = folder.join(".git/config");
     fs::remove_file(&config).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, &config, rustix::fs::Mode::RUSR).unwrap();
