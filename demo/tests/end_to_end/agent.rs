@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Serving, program, turn};
+use crate::support::{Serving, is_busy, program};
 
 /// About six seconds, and no answer of the sample service.
 const PLAN: &str = r#"
@@ -37,7 +37,7 @@ duration = "2s"
 
 #[test]
 fn a_run_that_is_asked_for_is_measured_by_an_agent_and_judged() {
-    let _turn = turn();
+    let _turn = is_busy();
     let folder = tempfile::tempdir().expect("a temporary directory");
     // The embedded Postgres has a user of its own.
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("our own directory");

@@ -6,14 +6,14 @@ use jiff::{SignedDuration, Timestamp};
 use plimsoll_domain::synthetic::Synthetic;
 
 use crate::chromium::{Browser, Seen, reachable};
-use crate::support::{Serving, turn};
+use crate::support::{Serving, is_busy};
 
 const WIDTHS: [u32; 2] = [1_280, 390];
 const SCHEMES: [&str; 2] = ["light", "dark"];
 
 #[test]
 fn pages_fit_phone_and_desk_in_light_and_dark() {
-    let _turn = turn();
+    let _turn = is_busy();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let wrong = runtime.block_on(look_at_all());
     assert!(wrong.is_empty(), "{wrong:#?}");

@@ -9,7 +9,7 @@ use plimsoll_domain::report::{Report, Status, Window};
 use plimsoll_domain::synthetic::Synthetic;
 use serde_json::{Value, json};
 
-use crate::support::{Serving, program};
+use crate::support::{Serving, is_busy, program};
 
 /// A server, and what it takes to talk to it.
 struct Host {
@@ -58,6 +58,7 @@ fn large() -> Report {
 
 #[test]
 fn a_large_report_arrives_over_connections_that_break() {
+    let _turn = is_busy();
     let host = Host::start();
     let report = large();
     std::fs::write(host.folder.path().join("large.json"), report.to_json()).expect("the report is written");
@@ -125,6 +126,7 @@ fn carry(mut from: TcpStream, mut to: TcpStream, mut left: usize) {
 
 #[test]
 fn a_run_is_asked_for_followed_and_cancelled() {
+    let _turn = is_busy();
     let host = Host::start();
     seed(&host);
     let server = host.server.address.as_str();

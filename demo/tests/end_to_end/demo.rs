@@ -4,11 +4,11 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::{program, turn};
+use crate::support::{measures, program};
 
 #[test]
 fn three_releases_end_in_no_baseline_better_and_regressed() {
-    let _turn = turn();
+    let _turn = measures();
     // It has a database and a server of its own, whatever is set around it.
     let mut demo = program();
     demo.env("DATABASE_URL", "postgres://127.0.0.1:1/").env("PLIMSOLL_SERVER", "http://127.0.0.1:1");

@@ -4,11 +4,11 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::support::{program, turn};
+use crate::support::{is_busy, program};
 
 #[test]
 fn every_part_ends_with_a_killed_demo() {
-    let _turn = turn();
+    let _turn = is_busy();
     let folder = tempfile::tempdir().expect("a temporary directory");
     let mut demo = program()
         .arg("--short")

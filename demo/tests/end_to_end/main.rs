@@ -1,6 +1,6 @@
 //! The real programs against each other: sample service, runner, server, browser. Tolerances, no exact counts.
 //!
-//! The tests take turns, since each measures: see [`support::turn`].
+//! Those that measure and those that keep the machine busy take turns: see [`support::measures`].
 
 #[cfg(target_os = "linux")]
 mod agent;

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use plimsoll_demo::service::{Parameters, expected_capacity};
 
-use crate::support::{Serving, figure, measure, near, turn};
+use crate::support::{Serving, figure, measure, measures, near};
 
 #[test]
 fn capacity_and_knee_are_the_arithmetic_ones() {
-    let _turn = turn();
+    let _turn = measures();
     // Pool and time of a request in ms, a few at once: together they need a fraction of one core.
     let rounds: [&[(u32, u64)]; 2] = [&[(7, 40), (25, 50), (30, 60)], &[(60, 100), (150, 150)]];
     let wrong: Vec<String> = rounds.into_iter().flat_map(together).collect();

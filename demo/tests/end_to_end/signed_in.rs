@@ -5,11 +5,11 @@ use plimsoll_domain::job::{Assignment, Ended, Ending, Heartbeat, Progress, Stage
 use serde_json::{Value, json};
 
 use crate::chromium::{Browser, reachable};
-use crate::support::{Serving, turn};
+use crate::support::{Serving, is_busy};
 
 #[test]
 fn a_run_is_followed_and_stopped_by_who_signed_in() {
-    let _turn = turn();
+    let _turn = is_busy();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(work());
 }

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use plimsoll_demo::service::Parameters;
 use plimsoll_domain::report::Report;
@@ -20,11 +20,49 @@ pub(crate) fn program() -> Command {
     command
 }
 
-/// Waits until no other test measures.
-pub(crate) fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    // A test that failed is no reason for others to fail.
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+/// A test's turn; it ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Turn(Kind);
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Measures,
+    IsBusy,
+}
+
+/// How many tests of which kind have their turn now.
+static TURNS: Mutex<Option<(Kind, usize)>> = Mutex::new(None);
+static OVER: Condvar = Condvar::new();
+
+/// The turn of a test that measures. Several may do so at once, since each needs a fraction of a core.
+pub(crate) fn measures() -> Turn {
+    Turn::take(Kind::Measures)
+}
+
+/// The turn of a test that keeps the machine busy and says nothing about time: only others of its kind run beside it.
+pub(crate) fn is_busy() -> Turn {
+    Turn::take(Kind::IsBusy)
+}
+
+impl Turn {
+    fn take(own: Kind) -> Self {
+        // A test that failed is no reason for others to fail.
+        let turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = |turns: &mut Option<(Kind, usize)>| turns.is_some_and(|(kind, _)| kind != own);
+        let mut turns = OVER.wait_while(turns, others).unwrap_or_else(PoisonError::into_inner);
+        let count = turns.map_or(0, |(_, count)| count);
+        *turns = Some((own, count + 1));
+        Self(own)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = turns.map_or(0, |(_, count)| count.saturating_sub(1));
+        *turns = (left > 0).then_some((self.0, left));
+        OVER.notify_all();
+    }
 }
 
 /// A part that serves; it ends when this is dropped, or with the test however that ends.

@@ -6,13 +6,13 @@ use std::time::Duration;
 use plimsoll_demo::service::{Parameters, expected_capacity};
 use plimsoll_domain::report::{PhaseKind, Report, StepRole};
 
-use crate::support::{figure, measure_cold, near, turn};
+use crate::support::{figure, measure_cold, measures, near};
 
 const COLD: Duration = Duration::from_secs(5);
 
 #[test]
 fn what_is_slow_once_is_met_before_anything_is_measured() {
-    let _turn = turn();
+    let _turn = measures();
     let parameters = Parameters {
         pool: 10,
         pool_time: Duration::from_millis(10),
