@@ -15,8 +15,9 @@ const ACQUIRE_WITHIN: Duration = Duration::from_secs(5);
 /// Whoever is asked directly answers within this time, or is away.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
 
-/// A connection that nobody used for this long is asked whether it still works before somebody does.
-const IDLE: Duration = Duration::from_secs(1);
+/// A connection that nobody used for this long is asked whether it still works before somebody does. Postgres does not
+/// end and come back in less.
+const IDLE: Duration = Duration::from_millis(100);
 
 /// Connects. No statement runs longer than half a minute, and no transaction waits longer for its client.
 pub async fn open(url: &SecretString, connections: u32) -> Result<Pool> {
