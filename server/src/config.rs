@@ -1,5 +1,7 @@
 //! Configuration, read once. Everything secret is wrapped.
 
+mod github_app;
+
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -10,6 +12,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use crate::access::{Allowance, Cidr, MIN_TOKEN};
 use crate::github;
 use crate::store::projects::Visibility;
+
+pub use github_app::{GitHubApp, GitHubAppError};
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -27,6 +31,10 @@ pub struct Config {
     pub allow_private_webhooks: bool,
     /// For sign-in by GitHub.
     pub github: Option<github::App>,
+    /// The App that the server acts as; without one, that which the setup page registered.
+    pub github_app: Option<github::Identity>,
+    /// Where GitHub is.
+    pub github_site: github::Site,
     /// Who may read a project that is new. `None`: everybody where only this machine can connect, else nobody without a
     /// token.
     pub new_projects: Option<Visibility>,
@@ -60,6 +68,8 @@ pub enum ConfigError {
     TwoGitHubSecrets,
     #[error("PLIMSOLL_GITHUB_CLIENT_SECRET_FILE: {path}: {why}")]
     GitHubSecretFile { path: PathBuf, why: String },
+    #[error(transparent)]
+    GitHubApp(#[from] GitHubAppError),
     #[error("{name} is {url:?}, which does not start with http:// or https://")]
     GitHubUrl { name: &'static str, url: String },
     #[error("no home directory is known: name a data directory with --data-dir")]
@@ -82,6 +92,8 @@ impl Config {
             public_url: None,
             allow_private_webhooks: false,
             github: None,
+            github_app: None,
+            github_site: github::Site::default(),
             new_projects: None,
             trusted_proxies: Vec::new(),
             allowance: Allowance::default(),
@@ -111,20 +123,37 @@ impl Config {
     }
 }
 
-/// What is said about sign-in by GitHub; an empty value is an unset one.
+/// What is said about GitHub; an empty value is an unset one. The client is for sign-in.
 #[derive(Debug, Clone)]
 pub struct GitHub {
     pub client_id: Option<String>,
     pub client_secret: Option<SecretString>,
     /// A file with the secret in it.
     pub client_secret_file: Option<PathBuf>,
+    /// What the server acts as.
+    pub app: GitHubApp,
     pub url: String,
     pub api_url: String,
 }
 
 impl GitHub {
-    /// The app, if one is configured. Half of one is refused.
+    pub fn site(&self) -> Result<github::Site, ConfigError> {
+        let public = github::Site::default();
+        let set = |name, url: &str, default| if url.is_empty() { Ok(default) } else { address(name, url) };
+        Ok(github::Site {
+            url: set("PLIMSOLL_GITHUB_URL", &self.url, public.url)?,
+            api_url: set("PLIMSOLL_GITHUB_API_URL", &self.api_url, public.api_url)?,
+        })
+    }
+
+    /// The App that the server acts as, if one is configured. Part of one is refused.
+    pub fn identity(&self) -> Result<Option<github::Identity>, ConfigError> {
+        Ok(self.app.clone().identity(&self.site()?.api_url)?)
+    }
+
+    /// The app for sign-in, if one is configured. Half of one is refused.
     pub fn app(self) -> Result<Option<github::App>, ConfigError> {
+        let github::Site { url, api_url } = self.site()?;
         let client_id = self.client_id.filter(|id| !id.is_empty());
         let given = self.client_secret.filter(|secret| !secret.expose_secret().is_empty());
         let file = self.client_secret_file.filter(|path| !path.as_os_str().is_empty());
@@ -139,8 +168,6 @@ impl GitHub {
             (None, Some(_)) => return Err(ConfigError::HalfGitHub("the id")),
             (Some(id), Some(secret)) => (id, secret),
         };
-        let url = address("PLIMSOLL_GITHUB_URL", &self.url)?;
-        let api_url = address("PLIMSOLL_GITHUB_API_URL", &self.api_url)?;
         Ok(Some(github::App { client_id, client_secret, url, api_url, within: github::App::WITHIN }))
     }
 }
@@ -207,6 +234,7 @@ mod tests {
             client_id: Some(id.to_owned()),
             client_secret: Some(secret.into()),
             client_secret_file: file.map(PathBuf::from),
+            app: GitHubApp::default(),
             url: "https://github.example/".to_owned(),
             api_url: "https://api.github.example".to_owned(),
         }

@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 
 use crate::access::{TokenFileError, Tokens};
 use crate::config::{self, Config, ConfigError};
+use crate::github::{self, AppFile, AppFileError, UnfitIdentity};
 use crate::postgres::{self, Cluster, Options, PostgresError};
 use crate::router::router;
 use crate::state::{AppState, Settings};
@@ -29,6 +30,10 @@ use front::Front;
 pub enum ServeError {
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error(transparent)]
+    GitHubApp(#[from] UnfitIdentity),
+    #[error(transparent)]
+    AppFile(#[from] AppFileError),
     #[error(transparent)]
     Postgres(#[from] PostgresError),
     #[error(transparent)]
@@ -74,6 +79,7 @@ impl Server {
     pub async fn start(config: Config) -> Result<Self, ServeError> {
         config.check()?;
         let data_dir = make_data_dir(&config.data_dir)?;
+        let github_app = github_app(&config, &data_dir)?;
         let (url, cluster) = match &config.database_url {
             Some(url) => (url.clone(), None),
             None => {
@@ -103,6 +109,8 @@ impl Server {
             allowance: config.allowance,
             allow_private_webhooks: config.allow_private_webhooks,
             github: config.github,
+            github_app,
+            github_site: config.github_site,
             retention: config.retention,
             open_metrics: config.open_metrics,
             embedded: cluster.is_some(),
@@ -229,6 +237,15 @@ async fn embedded(dir: PathBuf, durable: bool) -> Result<(SecretString, Cluster)
     tracing::info!(dir = %cluster.dir().display(), pid = cluster.pid(), "Postgres runs");
     store::database::create(&cluster.url("postgres"), DATABASE).await?;
     Ok((cluster.url(DATABASE), cluster))
+}
+
+/// The App of the configuration, else that which the setup page registered.
+fn github_app(config: &Config, data_dir: &Path) -> Result<Option<github::Client>, ServeError> {
+    let identity = match &config.github_app {
+        Some(identity) => Some(identity.clone()),
+        None => AppFile::read(data_dir)?.map(|app| app.identity(&config.github_site.api_url)),
+    };
+    Ok(identity.map(github::Client::new).transpose()?)
 }
 
 /// The folder's absolute path, made if need be.

@@ -1,7 +1,7 @@
 //! What every handler shares.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -32,6 +32,8 @@ struct Inner {
     computations: Arc<Semaphore>,
     hub: Hub,
     metrics: Metrics,
+    /// May come while the server runs.
+    app: OnceLock<github::Client>,
 }
 
 /// What configuration says, for handlers and tasks.
@@ -44,6 +46,10 @@ pub struct Settings {
     pub allow_private_webhooks: bool,
     /// For sign-in by GitHub.
     pub github: Option<github::App>,
+    /// The App that the server acts as.
+    pub github_app: Option<github::Client>,
+    /// Where GitHub is.
+    pub github_site: github::Site,
     /// Who may read a project that is new.
     pub new_projects: Visibility,
     /// Proxies whose `X-Forwarded-For` is believed.
@@ -75,6 +81,7 @@ impl AppState {
             pool,
             outgoing: Outgoing::new(settings.allow_private_webhooks),
             limits: Limits::new(&settings.allowance),
+            app: settings.github_app.clone().map(OnceLock::from).unwrap_or_default(),
             settings,
             draining,
             uploads: Arc::new(Semaphore::new(MAX_UPLOADS)),
@@ -125,6 +132,21 @@ impl AppState {
 
     pub(crate) fn github(&self) -> Option<&github::App> {
         self.0.settings.github.as_ref()
+    }
+
+    /// GitHub, as the App that the server acts as.
+    pub fn app(&self) -> Option<&github::Client> {
+        self.0.app.get()
+    }
+
+    /// From now on the server acts as this App. False when it acts as one already.
+    pub fn set_app(&self, app: github::Client) -> bool {
+        self.0.app.set(app).is_ok()
+    }
+
+    /// Where GitHub is.
+    pub fn github_site(&self) -> &github::Site {
+        &self.0.settings.github_site
     }
 
     /// Who may read a project that is new.

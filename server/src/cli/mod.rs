@@ -58,7 +58,8 @@ impl Cli {
     /// What is logged unless RUST_LOG says otherwise: a server tells what it does, a command only what is wrong.
     pub(crate) fn log_filter(&self) -> &'static str {
         match self.command {
-            Command::Serve(_) => "info,sqlx=warn",
+            // Who asks GitHub tells what became of it.
+            Command::Serve(_) => "info,sqlx=warn,octocrab=off",
             _ => "warn",
         }
     }

@@ -61,7 +61,7 @@ pub(super) struct Serve {
     max_connections: NonZeroUsize,
 }
 
-/// An OAuth app of GitHub's, by which members sign in.
+/// An OAuth app of GitHub's, by which members sign in, and the App that the server acts as.
 #[derive(Debug, clap::Args)]
 struct GitHub {
     /// The OAuth app for sign-in by GitHub; its secret comes by PLIMSOLL_GITHUB_CLIENT_SECRET or a file.
@@ -72,6 +72,17 @@ struct GitHub {
     /// File with the OAuth app's secret.
     #[arg(long, value_name = "FILE", env = "PLIMSOLL_GITHUB_CLIENT_SECRET_FILE")]
     github_client_secret_file: Option<PathBuf>,
+    /// The GitHub App that the server acts as; its webhook secret comes by PLIMSOLL_GITHUB_WEBHOOK_SECRET or a file.
+    #[arg(long, value_name = "ID", env = "PLIMSOLL_GITHUB_APP_ID")]
+    github_app_id: Option<String>,
+    /// File with the App's private key, as GitHub gave it.
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_GITHUB_PRIVATE_KEY_FILE")]
+    github_private_key_file: Option<PathBuf>,
+    #[arg(long, value_name = "SECRET", env = "PLIMSOLL_GITHUB_WEBHOOK_SECRET", hide = true, hide_env_values = true)]
+    github_webhook_secret: Option<SecretString>,
+    /// File with the secret that the App's deliveries are signed with.
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_GITHUB_WEBHOOK_SECRET_FILE")]
+    github_webhook_secret_file: Option<PathBuf>,
     /// Where GitHub's pages are.
     #[arg(long, value_name = "URL", env = "PLIMSOLL_GITHUB_URL", default_value = "https://github.com")]
     github_url: String,
@@ -86,6 +97,12 @@ impl From<GitHub> for config::GitHub {
             client_id: args.github_client_id,
             client_secret: args.github_client_secret,
             client_secret_file: args.github_client_secret_file,
+            app: config::GitHubApp {
+                id: args.github_app_id,
+                private_key_file: args.github_private_key_file,
+                webhook_secret: args.github_webhook_secret,
+                webhook_secret_file: args.github_webhook_secret_file,
+            },
             url: args.github_url,
             api_url: args.github_api_url,
         }
@@ -94,6 +111,7 @@ impl From<GitHub> for config::GitHub {
 
 impl Serve {
     pub(super) fn run(self) -> Result<(), CliError> {
+        let github = config::GitHub::from(self.github);
         let config = Config {
             listen: self.listen,
             data_dir: self.database.data_dir()?,
@@ -101,7 +119,9 @@ impl Serve {
             tokens: self.tokens.into_iter().filter(is_set).collect(),
             public_url: self.public_url,
             allow_private_webhooks: self.allow_private_webhooks,
-            github: config::GitHub::from(self.github).app()?,
+            github_site: github.site()?,
+            github_app: github.identity()?,
+            github: github.app()?,
             new_projects: self.new_projects,
             trusted_proxies: self.trusted_proxies,
             allowance: Allowance { requests_per_second: self.max_requests, failures_per_minute: self.max_failures },

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 use url::form_urlencoded::Serializer;
 
-use super::client;
+use super::http;
 
 /// An OAuth app that is registered with GitHub.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ impl App {
 
     /// The login of whoever GitHub gave this code to.
     pub async fn login(&self, code: &str, verifier: &str, back_to: Option<&str>) -> Result<String, SignInError> {
-        let client = client(self.within).map_err(unreachable)?;
+        let client = http(self.within).map_err(unreachable)?;
         let request = client
             .post(format!("{}/login/oauth/access_token", self.url))
             .header(header::ACCEPT, "application/json")
