@@ -21,8 +21,10 @@ pub mod percentile;
 pub mod plan;
 pub mod policy;
 pub mod proportion;
+pub mod prose;
 pub mod report;
 pub mod revision;
+pub mod row;
 pub mod sentence;
 #[cfg(any(test, feature = "synthetic"))]
 pub mod synthetic;

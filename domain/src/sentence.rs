@@ -3,8 +3,10 @@
 use crate::comparison::{Better, Comparison, Metric, MetricComparison, MetricVerdict, Trend, Unit, Verdict};
 use crate::figures::{Figures, StepFigures};
 use crate::finding::Severity;
-use crate::format::{self, NARROW};
+use crate::format::{self, NARROW, workers};
+use crate::prose::{self, capital};
 use crate::report::SERVICE_GONE;
+use crate::row;
 
 /// The verdict in a sentence or two.
 pub fn of(comparison: &Comparison) -> String {
@@ -15,6 +17,24 @@ pub fn of(comparison: &Comparison) -> String {
         Verdict::Invalid => invalid(comparison),
         Verdict::NoBaseline => no_baseline(comparison),
     }
+}
+
+/// What to do about it, in a sentence or two: what a finding advises, else what the verdict does.
+pub fn advice(comparison: &Comparison) -> String {
+    if let Some(advice) = comparison.findings.iter().find_map(|finding| finding.advice.as_deref()) {
+        return prose::sentence(advice);
+    }
+    match comparison.verdict {
+        Verdict::Pass => "Nothing: this revision may be released.",
+        Verdict::Regressed => {
+            "Look at what changed between the two revisions. Where the curves part says at which load it begins to \
+             matter."
+        }
+        Verdict::Inconclusive => "Measure both revisions again on the same host, or for longer.",
+        Verdict::Invalid => "Measure again once the cause is removed.",
+        Verdict::NoBaseline => "Measure the baseline’s revision with the same plan on the same testbed.",
+    }
+    .to_owned()
 }
 
 /// One run alone: the tail at the stability load, then what the service carries.
@@ -153,11 +173,11 @@ fn moved(comparison: &Comparison, metric: &MetricComparison) -> String {
     let what = title(comparison, metric);
     let (Some(was), Some(is)) = (metric.baseline, metric.candidate) else { return what };
     let verb = if is < was { "fell" } else { "rose" };
-    let change = metric.change.map(|change| change_text(metric.unit, change));
-    let interval = metric.interval.map(|interval| format!(", interval {}", interval_text(metric.unit, interval)));
+    let change = metric.change.map(|change| row::change(metric.unit, change));
+    let interval = metric.interval.map(|interval| format!(", interval {}", row::interval(metric.unit, interval)));
     let allowed = match metric.verdict {
         MetricVerdict::Regressed => {
-            metric.threshold.map(|limit| format!("; allowed {}", allowed_text(metric.unit, limit)))
+            metric.threshold.map(|limit| format!("; allowed {}", row::allowed(metric.unit, limit)))
         }
         _ => None,
     };
@@ -167,10 +187,10 @@ fn moved(comparison: &Comparison, metric: &MetricComparison) -> String {
 
 /// `P99 −1.5 % (−6.0 to +3.2 %)`, with what is allowed when that is still open.
 fn brief(metric: &MetricComparison, allowed: bool) -> Option<String> {
-    let change = change_text(metric.unit, metric.change?);
-    let interval = interval_text(metric.unit, metric.interval?);
+    let change = row::change(metric.unit, metric.change?);
+    let interval = row::interval(metric.unit, metric.interval?);
     let threshold =
-        metric.threshold.filter(|_| allowed).map(|limit| format!("; allowed {}", allowed_text(metric.unit, limit)));
+        metric.threshold.filter(|_| allowed).map(|limit| format!("; allowed {}", row::allowed(metric.unit, limit)));
     Some(format!("{} {change} ({interval}{})", name(metric.name), threshold.unwrap_or_default()))
 }
 
@@ -205,29 +225,8 @@ fn value(metric: &MetricComparison, value: f64) -> String {
     }
 }
 
-fn change_text(unit: Unit, change: f64) -> String {
-    if unit == Unit::Fraction { format::points(change) } else { format::change(change) }
-}
-
-fn allowed_text(unit: Unit, limit: f64) -> String {
-    if unit == Unit::Fraction { format::allowed_points(limit) } else { format::allowed(limit) }
-}
-
-fn interval_text(unit: Unit, interval: [f64; 2]) -> String {
-    if unit == Unit::Fraction { format::points_interval(interval) } else { format::interval(interval) }
-}
-
 fn tps(value: f64) -> String {
     format!("{}{NARROW}TPS", format::number(value))
-}
-
-pub(crate) fn workers(n: u32) -> String {
-    if n == 1 { "1 worker".to_owned() } else { format!("{} workers", format::count(n.into())) }
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 /// The first letter small, unless the word is an abbreviation.

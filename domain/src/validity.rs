@@ -192,7 +192,7 @@ fn whole(share: f64) -> String {
 }
 
 fn workers(step: &Step) -> String {
-    crate::sentence::workers(step.workers)
+    format::workers(step.workers)
 }
 
 #[cfg(test)]

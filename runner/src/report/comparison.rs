@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_domain::comparison::{Comparison, Metric, MetricComparison, Unit};
-use plimsoll_domain::format::{self, ABSENT, NARROW, number};
-use plimsoll_domain::sentence;
+use plimsoll_domain::comparison::{Comparison, Metric, MetricComparison};
+use plimsoll_domain::format::{self, ABSENT, NARROW};
+use plimsoll_domain::{row, sentence};
 
 use super::paint::Paint;
 use super::summary::findings;
-use super::text::{WIDTH, bullet, round, table, width, wrapped};
+use super::text::{WIDTH, bullet, table, width, wrapped};
 
 pub fn text(comparison: &Comparison, paint: Paint) -> String {
     let verdict = comparison.verdict;
@@ -30,9 +30,7 @@ pub fn text(comparison: &Comparison, paint: Paint) -> String {
         let lines = fitting(|names| metrics("observed", comparison, &observed, names));
         let _ = write!(out, "\n{}\n{}\n", paint.bold(&lines[0]), lines[1..].join("\n"));
     }
-    let sentence = comparison.sentence.to_lowercase();
-    let said = |message: &str| sentence.contains(&message.trim_end_matches('.').to_lowercase());
-    let found = findings(comparison.findings.iter().filter(|finding| !said(&finding.message)));
+    let found = findings(row::unsaid(comparison));
     if found.is_empty() { out } else { format!("{out}\n{found}") }
 }
 
@@ -54,18 +52,18 @@ fn metrics(title: &str, comparison: &Comparison, rows: &[&MetricComparison], nam
         cells[0].push("allowed".to_owned());
     }
     for metric in rows {
-        let mut row = vec![
+        let mut line = vec![
             name(metric, comparison),
-            figure(metric, metric.baseline),
-            figure(metric, metric.candidate),
-            change(metric, metric.change),
+            metric.baseline.map_or_else(absent, |value| row::figure(metric.unit, value)),
+            metric.candidate.map_or_else(absent, |value| row::figure(metric.unit, value)),
+            metric.change.map_or_else(absent, |change| row::change(metric.unit, change)),
             metric.trend().map_or_else(String::new, |trend| trend.word().to_owned()),
             interval(metric),
         ];
         if gated {
-            row.push(allowed(metric));
+            line.push(metric.threshold.map_or_else(absent, |limit| row::allowed(metric.unit, limit)));
         }
-        cells.push(row);
+        cells.push(line);
     }
     // The word stands to the left, beside the change it is about.
     let widest = cells.iter().map(|row| width(&row[4])).max().unwrap_or(0);
@@ -77,17 +75,11 @@ fn metrics(title: &str, comparison: &Comparison, rows: &[&MetricComparison], nam
 
 /// Why a figure is missing or undecided, each reason once, unless the sentence has said it.
 fn notes(rows: &[&MetricComparison], sentence: &str) -> String {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    let said = sentence.to_lowercase();
-    for metric in rows {
-        let Some(note) = metric.note.as_deref().filter(|note| !said.contains(&note.to_lowercase())) else { continue };
-        match reasons.iter_mut().find(|(reason, _)| *reason == note) {
-            Some((_, names)) => names.push(words(metric.name)),
-            None => reasons.push((note, vec![words(metric.name)])),
-        }
-    }
-    let line = |(reason, names): &(&str, Vec<&str>)| bullet(&format!("{}: {reason}", names.join(", ")));
-    reasons.iter().map(line).collect()
+    let line = |(reason, metrics): (&str, Vec<Metric>)| {
+        let names: Vec<&str> = metrics.into_iter().map(words).collect();
+        bullet(&format!("{}: {reason}", names.join(", ")))
+    };
+    row::reasons(rows.iter().copied(), sentence).into_iter().map(line).collect()
 }
 
 fn name(metric: &MetricComparison, comparison: &Comparison) -> String {
@@ -95,12 +87,7 @@ fn name(metric: &MetricComparison, comparison: &Comparison) -> String {
         (Metric::P99, Some(workers)) => format!("P99 at {}", format::count(workers.into())),
         (other, _) => words(other).to_owned(),
     };
-    match metric.unit {
-        Unit::Ms => format!("{words}, ms"),
-        Unit::Tps => format!("{words}, TPS"),
-        Unit::Fraction => format!("{words}, %"),
-        Unit::Workers => format!("{words}, workers"),
-    }
+    format!("{words}, {}", row::unit(metric.unit))
 }
 
 /// The sentence's names, shorter where a column of a table is narrow.
@@ -113,39 +100,13 @@ fn words(metric: Metric) -> &'static str {
     }
 }
 
-fn figure(metric: &MetricComparison, value: Option<f64>) -> String {
-    match (value, metric.unit) {
-        (None, _) => ABSENT.to_owned(),
-        (Some(value), Unit::Fraction) => format::percent(value),
-        (Some(value), Unit::Workers) => format::count(value.round().max(0.0) as u64),
-        (Some(value), _) => number(value),
-    }
-}
-
-/// A change with its unit: `+54 %`, and `+0.001 pp` for the error rate.
-fn change(metric: &MetricComparison, value: Option<f64>) -> String {
-    match (value, metric.unit) {
-        (None, _) => ABSENT.to_owned(),
-        (Some(value), Unit::Fraction) => format::points(value),
-        (Some(value), _) => format::change(value),
-    }
-}
-
+/// The interval in its row's unit: where that is pp, the change beside it says so.
 fn interval(metric: &MetricComparison) -> String {
-    match (metric.interval, metric.unit) {
-        (None, _) => ABSENT.to_owned(),
-        // Its unit is the row's: the change beside it says pp.
-        (Some(bounds), Unit::Fraction) => format::points_interval(bounds).replace(&format!("{NARROW}pp"), ""),
-        (Some(bounds), _) => format::interval(bounds),
-    }
+    metric.interval.map_or_else(absent, |ends| row::interval(metric.unit, ends).replace(&format!("{NARROW}pp"), ""))
 }
 
-/// A threshold, which is a round figure: `+10 %`, `−5 %`, `+0.1 pp`.
-fn allowed(metric: &MetricComparison) -> String {
-    let Some(value) = metric.threshold else { return ABSENT.to_owned() };
-    let sign = if value < 0.0 { "−" } else { "+" };
-    let unit = if metric.unit == Unit::Fraction { "pp" } else { "%" };
-    format!("{sign}{}{NARROW}{unit}", round(value.abs() * 100.0))
+fn absent() -> String {
+    ABSENT.to_owned()
 }
 
 /// A revision's name as a column's heading.

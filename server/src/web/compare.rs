@@ -11,6 +11,7 @@ use plimsoll_domain::comparison::{Comparison, Metric, MetricVerdict, Trend, Verd
 use plimsoll_domain::figures::Figures;
 use plimsoll_domain::format;
 use plimsoll_domain::ids::ProjectSlug;
+use plimsoll_domain::sentence;
 use serde::Deserialize;
 
 use self::changes::Changes;
@@ -158,7 +159,7 @@ impl ComparePage {
             axis_head: Drawn(axis.head()),
             groups: metrics::groups(comparison, &axis),
             notes: metrics::notes(comparison),
-            advice: advice(comparison, &findings),
+            advice: sentence::advice(comparison),
             findings,
             views: views(comparison, base, cand),
             changes_lead: changes.lead(),
@@ -215,23 +216,6 @@ fn heading(comparison: &Comparison) -> String {
         (_, 0, 0) => format!("All {} gated metrics pass", gated.len()),
         (_, 0, n) => format!("{} of {} gated metrics {} undecided", n, gated.len(), if n == 1 { "is" } else { "are" }),
         (_, n, _) => format!("{} of {} gated metrics regressed", n, gated.len()),
-    }
-}
-
-fn advice(comparison: &Comparison, findings: &[Noticed]) -> String {
-    if let Some(advice) = findings.iter().find_map(|finding| finding.advice.clone()) {
-        return advice;
-    }
-    match comparison.verdict {
-        Verdict::Pass => "Nothing: this revision may be released.".to_owned(),
-        Verdict::Regressed => {
-            "Look at what changed between the two revisions, below. Where the curves part says at which \
-                               load it begins to matter."
-                .to_owned()
-        }
-        Verdict::Inconclusive => "Measure both revisions again on the same host, or for longer.".to_owned(),
-        Verdict::Invalid => "Measure again once the cause is removed.".to_owned(),
-        Verdict::NoBaseline => "Measure the baseline’s revision with the same plan on the same testbed.".to_owned(),
     }
 }
 

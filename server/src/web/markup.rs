@@ -4,7 +4,7 @@ use std::fmt;
 
 use askama::filters::HtmlSafe;
 use plimsoll_domain::comparison::Verdict;
-use plimsoll_domain::format::NARROW;
+use plimsoll_domain::prose;
 
 use super::view::Look;
 use crate::charts::{Chart, Datum, escaped};
@@ -92,24 +92,9 @@ impl Phrase {
         Self(vec![(text.into(), false)])
     }
 
-    /// Bold are figures with their unit (latencies and TPS) outside brackets, where the evidence stands.
+    /// Bold are its figures.
     pub(super) fn figures(text: &str) -> Self {
-        let mut parts: Vec<(String, bool)> = Vec::new();
-        let mut depth = 0i32;
-        for word in text.split_inclusive(' ') {
-            let opened = word.matches('(').count() as i32;
-            let closed = word.matches(')').count() as i32;
-            let figure = word.trim_end_matches([' ', '.', ',', ':', ';']);
-            let unit = figure.rsplit_once(NARROW).map(|(_, unit)| unit);
-            if depth == 0 && opened == 0 && matches!(unit, Some("ms" | "s" | "TPS")) {
-                parts.push((figure.to_owned(), true));
-                parts.push((word[figure.len()..].to_owned(), false));
-            } else {
-                parts.push((word.to_owned(), false));
-            }
-            depth = (depth + opened - closed).max(0);
-        }
-        Self(parts)
+        Self(prose::figures(text).into_iter().map(|(part, bold)| (part.to_owned(), bold)).collect())
     }
 }
 

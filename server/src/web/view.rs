@@ -7,6 +7,7 @@ use plimsoll_domain::comparison::{Trend, Verdict};
 use plimsoll_domain::finding::{Finding, Severity};
 use plimsoll_domain::format;
 use plimsoll_domain::ids::{ProjectSlug, RunId};
+pub(super) use plimsoll_domain::prose::sentence;
 
 use super::assets;
 pub(super) use super::frame::Frame;
@@ -162,42 +163,6 @@ impl Noticed {
     }
 }
 
-/// With a capital at its start and a full stop at its end. A name at its start stays as it is written, and what stands
-/// between backticks, as in the log, between quotation marks.
-pub(super) fn sentence(text: &str) -> String {
-    let text = text.trim();
-    let word = text.split_whitespace().next().unwrap_or_default().trim_end_matches(['.', ',', ':', ';', '!', '?']);
-    let is_name = word.contains(['.', '/', '_', ':', '=', '`']);
-    let mut chars = text.chars();
-    let mut out: String = match chars.next() {
-        None => return String::new(),
-        Some(_) if is_name => text.to_owned(),
-        Some(first) => first.to_uppercase().chain(chars).collect(),
-    };
-    if !out.ends_with(['.', '!', '?']) {
-        out.push('.');
-    }
-    quoted(&out)
-}
-
-/// Pairs of backticks as quotation marks; an odd one leaves all as they are.
-fn quoted(text: &str) -> String {
-    let parts: Vec<&str> = text.split('`').collect();
-    if parts.len().is_multiple_of(2) {
-        return text.to_owned();
-    }
-    let mut out = String::with_capacity(text.len() + 2 * parts.len());
-    for (at, part) in parts.iter().enumerate() {
-        out.push_str(match at {
-            0 => "",
-            at if at % 2 == 1 => "“",
-            _ => "”",
-        });
-        out.push_str(part);
-    }
-    out
-}
-
 /// `4 s ago`, and the day when that is long past. What is ahead, by another clock, is now.
 pub(super) fn ago(at: Timestamp, now: Timestamp) -> String {
     const LONG: f64 = 48.0 * 3_600.0;
@@ -249,25 +214,5 @@ mod tests {
     fn any_text_can_stand_in_a_query() {
         assert_eq!(query_value("0123456789ab"), "0123456789ab");
         assert_eq!(query_value("A10 ×1 & co=#+%"), "A10%20%C3%971%20%26%20co%3D%23%2B%25");
-    }
-
-    #[test]
-    fn sentences_begin_and_end_as_sentences() {
-        assert_eq!(sentence("the pool is full"), "The pool is full.");
-        assert_eq!(sentence("Été?"), "Été?");
-        assert_eq!(sentence(""), "");
-        assert_eq!(sentence("runner lost: it went"), "Runner lost: it went.");
-        for name in
-            ["plimsoll.toml:4:7: no such key", "./serve ended with 1", "max_duration is over", "http://a is away"]
-        {
-            assert_eq!(sentence(name), format!("{name}."));
-        }
-    }
-
-    #[test]
-    fn backticks_become_quotation_marks_in_pairs() {
-        assert_eq!(sentence("it needs `upload`, not `read`"), "It needs “upload”, not “read”.");
-        assert_eq!(sentence("`start` ended with 1"), "“start” ended with 1.");
-        assert_eq!(sentence("an odd ` stays"), "An odd ` stays.");
     }
 }

@@ -1,8 +1,7 @@
 //! The table of metrics, each with its interval on one axis.
 
-use plimsoll_domain::comparison::{Comparison, Metric, MetricComparison, MetricVerdict, Unit};
-use plimsoll_domain::format;
-use plimsoll_domain::sentence::name as domain_name;
+use plimsoll_domain::comparison::{Comparison, MetricComparison, MetricVerdict};
+use plimsoll_domain::row;
 
 use crate::charts::{Datum, IntervalAxis, IntervalRow};
 use crate::web::view::{Drawn, Look, sentence};
@@ -35,7 +34,7 @@ pub(super) fn groups(comparison: &Comparison, axis: &IntervalAxis) -> Vec<Group>
     let workers = comparison.candidate.stability_workers;
     let of = |gated: bool| -> Vec<Row> {
         let metrics = comparison.metrics.iter().filter(|metric| metric.gated == gated);
-        metrics.map(|metric| row(metric, workers, axis)).collect()
+        metrics.map(|metric| Row::of(metric, workers, axis)).collect()
     };
     let groups = [
         Group { title: None, rows: of(true) },
@@ -50,13 +49,13 @@ pub(super) fn notes(comparison: &Comparison) -> Vec<String> {
     for metric in &comparison.metrics {
         let Some(note) = &metric.note else { continue };
         let note = sentence(note);
-        if note.starts_with(&name(metric.name)) {
+        if note.starts_with(&row::name(metric.name)) {
             notes.push(note);
             continue;
         }
         match notes.iter_mut().find(|other| other.ends_with(&note)) {
-            Some(other) => *other = format!("{}, {other}", name(metric.name)),
-            None => notes.push(format!("{}: {note}", name(metric.name))),
+            Some(other) => *other = format!("{}, {other}", row::name(metric.name)),
+            None => notes.push(format!("{}: {note}", row::name(metric.name))),
         }
     }
     notes.push(
@@ -66,42 +65,33 @@ pub(super) fn notes(comparison: &Comparison) -> Vec<String> {
     notes
 }
 
-fn row(metric: &MetricComparison, workers: Option<u32>, axis: &IntervalAxis) -> Row {
-    let reason = metric.note.as_deref().unwrap_or("not measured");
-    let value = |v: Option<f64>| Datum::of(v, |v| written(metric.unit, v), reason);
-    let points = metric.unit == Unit::Fraction;
-    let change = Datum::of(metric.change, |c| if points { format::points(c) } else { format::change(c) }, reason);
-    let interval = metric.interval.map_or_else(
-        || Datum::Absent("no interval can be given".to_owned()),
-        |ends| Datum::Is(if points { format::points_interval(ends) } else { format::interval(ends) }),
-    );
-    let limit = |t| if points { format::allowed_points(t) } else { format::allowed(t) };
-    let allowed = metric.threshold.map(limit).unwrap_or_default();
-    let name = title(metric.name, workers);
-    let says = format!(
-        "{name}: {}{}{}",
-        metric.change.map_or_else(
-            || "no change known".to_owned(),
-            |c| if points { format::points(c) } else { format::change(c) }
-        ),
-        metric
-            .interval
-            .map(|i| format!(", interval {}", if points { format::points_interval(i) } else { format::interval(i) }))
-            .unwrap_or_default(),
-        if allowed.is_empty() { String::new() } else { format!(", allowed {allowed}") }
-    );
-    Row {
-        unit: unit(metric.unit),
-        gated: metric.gated,
-        baseline: value(metric.baseline),
-        candidate: value(metric.candidate),
-        trend: trend(metric),
-        plot: Drawn(axis.row(IntervalRow { metric, says: &says })),
-        change,
-        interval,
-        allowed,
-        verdict: Drawn(verdict(metric)),
-        name,
+impl Row {
+    fn of(metric: &MetricComparison, workers: Option<u32>, axis: &IntervalAxis) -> Self {
+        let reason = metric.note.as_deref().unwrap_or("not measured");
+        let value = |v: Option<f64>| Datum::of(v, |v| row::figure(metric.unit, v), reason);
+        let written = |change| row::change(metric.unit, change);
+        let interval = metric.interval.map(|ends| row::interval(metric.unit, ends));
+        let allowed = metric.threshold.map(|limit| row::allowed(metric.unit, limit)).unwrap_or_default();
+        let name = row::title(metric.name, workers);
+        let says = format!(
+            "{name}: {}{}{}",
+            metric.change.map_or_else(|| "no change known".to_owned(), written),
+            interval.as_ref().map(|interval| format!(", interval {interval}")).unwrap_or_default(),
+            if allowed.is_empty() { String::new() } else { format!(", allowed {allowed}") }
+        );
+        Self {
+            unit: row::unit(metric.unit),
+            gated: metric.gated,
+            baseline: value(metric.baseline),
+            candidate: value(metric.candidate),
+            trend: trend(metric),
+            plot: Drawn(axis.row(IntervalRow { metric, says: &says })),
+            change: Datum::of(metric.change, written, reason),
+            interval: interval.map_or_else(|| Datum::Absent("no interval can be given".to_owned()), Datum::Is),
+            allowed,
+            verdict: Drawn(verdict(metric)),
+            name,
+        }
     }
 }
 
@@ -111,7 +101,7 @@ fn trend(metric: &MetricComparison) -> Option<TrendWord> {
     let look = Look::of_trend(trend);
     let arrow = match look {
         Look::Worse | Look::Better => arrow(metric),
-        _ => "",
+        _ => String::new(),
     };
     Some(TrendWord { class: look.class(), word: format!("{arrow}{}", trend.word()) })
 }
@@ -126,45 +116,9 @@ fn verdict(metric: &MetricComparison) -> String {
     }
 }
 
-fn arrow(metric: &MetricComparison) -> &'static str {
-    match metric.change {
-        Some(change) if change > 0.0 => "▲ ",
-        Some(change) if change < 0.0 => "▼ ",
-        _ => "",
+fn arrow(metric: &MetricComparison) -> String {
+    match row::arrow(metric) {
+        "" => String::new(),
+        arrow => format!("{arrow} "),
     }
-}
-
-fn written(unit: Unit, value: f64) -> String {
-    match unit {
-        Unit::Ms | Unit::Tps => format::number(value),
-        Unit::Fraction => format::percent(value),
-        Unit::Workers => format::count(value.max(0.0) as u64),
-    }
-}
-
-fn unit(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Ms => "ms",
-        Unit::Tps => "TPS",
-        Unit::Fraction => "%",
-        Unit::Workers => "workers",
-    }
-}
-
-fn title(metric: Metric, workers: Option<u32>) -> String {
-    let at = |name: &str| match workers {
-        Some(n) => format!("{name} at {}", format::workers(n)),
-        None => name.to_owned(),
-    };
-    match metric {
-        Metric::P99 | Metric::P95 | Metric::P50 | Metric::Tps | Metric::Max => at(&name(metric)),
-        Metric::ErrorRate | Metric::Capacity | Metric::Knee | Metric::SingleLatency => name(metric),
-    }
-}
-
-/// As the sentence names it, to begin a cell with.
-fn name(metric: Metric) -> String {
-    let name = domain_name(metric);
-    let mut chars = name.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
