@@ -8,6 +8,7 @@ mod error;
 pub mod events;
 mod oauth;
 mod place;
+pub mod text;
 
 use std::time::Duration;
 

@@ -1,0 +1,17 @@
+//! What GitHub shows, made of values: nothing here asks the store or the network, so that the same state always reads
+//! the same.
+
+mod blocks;
+mod check;
+mod comment;
+mod conclusion;
+mod outside;
+mod tables;
+mod told;
+
+pub use check::check;
+pub use comment::{comment, marker};
+pub use conclusion::{Standing, conclusion};
+pub use told::{
+    Acceptance, Action, Backfill, CheckText, Earlier, Images, Links, PullTold, State, Status, Told, Unmeasured,
+};
