@@ -65,8 +65,8 @@ create table github_pulls (
     repository bigint not null references github_repositories (id),
     number bigint not null check (number > 0),
     head_sha text not null,
-    -- When this head was first heard of, for commands that were written before it.
-    head_seen_at timestamptz not null default now(),
+    -- When this head was first heard of, by the later of our clock and GitHub's, for commands that were written before it.
+    head_seen_at timestamptz not null,
     base_ref text not null,
     base_sha text not null,
     -- From another repository, or from one that is gone.
@@ -74,6 +74,8 @@ create table github_pulls (
     open boolean not null,
     -- GitHub's time of the newest state that is known: an older one changes nothing.
     updated_at timestamptz not null,
+    -- When that state was asked for: GitHub's times are whole seconds.
+    asked_at timestamptz not null,
     -- The head of a fork that somebody with write access lets run.
     approved_sha text,
     approved_by text,

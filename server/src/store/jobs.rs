@@ -106,20 +106,13 @@ pub async fn list_readable(executor: impl Executor<'_>, filter: Filter<'_>, read
     found.fetch_all(executor).await?.into_iter().map(|row| Ok(Job::try_from(row)?.run)).collect()
 }
 
-/// The jobs that are not over and have the same key: what `by` replaces.
-pub async fn superseded(
-    executor: impl Executor<'_>,
-    project: &ProjectSlug,
-    key: &str,
-    by: RunId,
-) -> Result<Vec<RunId>> {
+/// The jobs that are not over and have the same key: what a new one replaces.
+pub async fn superseded(executor: impl Executor<'_>, project: &ProjectSlug, key: &str) -> Result<Vec<RunId>> {
     let found = sqlx::query_scalar!(
         "select run_id from jobs
-         where project = $1 and supersedes = $2 and state in ('queued', 'leased', 'running') and run_id <> $3
-         order by run_id",
+         where project = $1 and supersedes = $2 and state in ('queued', 'leased', 'running') order by run_id",
         project.as_str(),
         key,
-        by.0,
     );
     Ok(found.fetch_all(executor).await?.into_iter().map(RunId).collect())
 }

@@ -6,7 +6,7 @@ mod told;
 
 use std::time::Duration;
 
-use plimsoll_domain::ids::RunId;
+use plimsoll_domain::ids::{ProjectSlug, RunId};
 use plimsoll_domain::job::{Kind, Live, Run, RunRequest, State};
 use uuid::Uuid;
 
@@ -41,10 +41,7 @@ pub async fn create(state: &AppState, caller: &Caller, request: RunRequest) -> R
         return Err(known(run_id));
     }
     projects::ensure(&mut *transaction, &request.project, state.new_projects()).await?;
-    if jobs::queued(&mut *transaction, &request.project).await? >= MAX_QUEUED {
-        let detail = format!("{MAX_QUEUED} runs of project {} wait already", request.project);
-        return Err(Error::limited(detail));
-    }
+    has_room(&mut transaction, &request.project).await?;
     supersede(&mut transaction, &request, run_id).await?;
     let job = NewJob {
         run_id,
@@ -68,6 +65,15 @@ pub async fn create(state: &AppState, caller: &Caller, request: RunRequest) -> R
     store::commit(transaction).await?;
     tracing::info!(project = %run.project, %run_id, by = caller.name(), "queued");
     Ok((run, true))
+}
+
+/// Fails when too many runs of the project wait.
+pub(in crate::tasks) async fn has_room(transaction: &mut Transaction, project: &ProjectSlug) -> Result<()> {
+    if jobs::queued(&mut **transaction, project).await? >= MAX_QUEUED {
+        let detail = format!("{MAX_QUEUED} runs of project {project} wait already");
+        return Err(Error::limited(detail));
+    }
+    Ok(())
 }
 
 /// Stores a new job, with everything that is told of it; false when it is known already.
@@ -109,7 +115,7 @@ pub async fn cancel(state: &AppState, caller: &Caller, run_id: RunId, reason: &s
 async fn supersede(transaction: &mut Transaction, request: &RunRequest, by: RunId) -> Result<()> {
     let Some(key) = &request.supersedes else { return Ok(()) };
     jobs::hold(&mut **transaction, &format!("key {} {key}", request.project)).await?;
-    for run_id in jobs::superseded(&mut **transaction, &request.project, key, by).await? {
+    for run_id in jobs::superseded(&mut **transaction, &request.project, key).await? {
         if let Some(job) = jobs::lock(transaction, run_id).await? {
             stop(transaction, &job, &format!("superseded by run {by}")).await?;
         }
@@ -117,7 +123,8 @@ async fn supersede(transaction: &mut Transaction, request: &RunRequest, by: RunI
     Ok(())
 }
 
-async fn stop(transaction: &mut Transaction, job: &Job, reason: &str) -> Result<()> {
+/// Ends a locked job at once while nobody has it; else its runner is told with its next heartbeat.
+pub(in crate::tasks) async fn stop(transaction: &mut Transaction, job: &Job, reason: &str) -> Result<()> {
     match job.run.state {
         State::Queued => step(transaction, job, State::Cancelled, Some(reason)).await,
         State::Leased | State::Running => Ok(jobs::set_cancel(&mut **transaction, job.run.run_id, reason).await?),

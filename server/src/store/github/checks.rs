@@ -197,6 +197,45 @@ pub async fn of_head(executor: impl Executor<'_>, repository: i64, head: &Commit
     found.fetch_all(executor).await?.into_iter().map(Check::try_from).collect()
 }
 
+/// The last one that was opened of what is judged: a tag, a pull request or neither, of that kind on that head. Another
+/// kind may have taken its place since.
+pub async fn last(
+    executor: impl Executor<'_>,
+    project: &ProjectSlug,
+    head: &CommitSha,
+    kind: Kind,
+    tag: Option<&str>,
+    pull_request: Option<i64>,
+) -> Result<Option<Check>> {
+    let found = checks!(
+        "where project = $1 and head_sha = $2 and kind = $3 and tag is not distinct from $4
+           and pull_request is not distinct from $5
+         order by (superseded_at is null) desc, id desc limit 1",
+        project.as_str(),
+        head.as_str(),
+        kind.name(),
+        tag,
+        pull_request
+    );
+    found.fetch_optional(executor).await?.map(Check::try_from).transpose()
+}
+
+/// The commit of a project's default branch that was judged last.
+pub async fn last_of_branch(
+    executor: impl Executor<'_>,
+    project: &ProjectSlug,
+    repository: i64,
+) -> Result<Option<CommitSha>> {
+    let found = sqlx::query_scalar!(
+        "select head_sha from github_checks
+         where project = $1 and repository = $2 and kind = 'branch' order by id desc limit 1",
+        project.as_str(),
+        repository,
+    );
+    let found = found.fetch_optional(executor).await?;
+    found.map(|sha| sha.parse().map_err(|e| corrupt("commit")(format!("{e}")))).transpose()
+}
+
 /// Those that a run decides.
 pub async fn of_run(executor: impl Executor<'_>, run_id: RunId) -> Result<Vec<Check>> {
     let found = checks!("where run_id = $1 order by created_at, id", run_id.0);

@@ -2,5 +2,7 @@
 
 pub mod checks;
 pub mod links;
+pub mod pulls;
 pub mod repositories;
+pub mod tags;
 pub mod writes;

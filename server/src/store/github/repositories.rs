@@ -28,6 +28,19 @@ pub async fn install(executor: impl Executor<'_>, installation: i64, account: &s
     Ok(())
 }
 
+/// An installation was heard of, by an event that may be late: one that is gone is not there again by that. Whether it is
+/// there.
+pub async fn meet(executor: impl Executor<'_>, installation: i64, account: &str) -> Result<bool> {
+    let is_there = sqlx::query_scalar!(
+        r#"insert into github_installations as i (id, account) values ($1, $2)
+           on conflict (id) do update set account = i.account
+           returning removed_at is null as "there!""#,
+        installation,
+        account,
+    );
+    Ok(is_there.fetch_one(executor).await?)
+}
+
 pub async fn suspend(executor: impl Executor<'_>, installation: i64, suspended: bool) -> Result<()> {
     sqlx::query!("update github_installations set suspended = $2 where id = $1", installation, suspended)
         .execute(executor)
