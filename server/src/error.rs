@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use crate::access::Refusal;
+use crate::github;
 use crate::store::StoreError;
 use crate::tasks;
 
@@ -121,6 +122,13 @@ impl From<tasks::Error> for AppError {
             Error::Unavailable(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
             Error::Internal(cause) => Self::internal(cause),
             Error::Store(error) => error.into(),
+            Error::GitHub(error) => {
+                let retry_after = match &error {
+                    github::Error::Limited { retry_after } => Some(retry_after.as_secs()),
+                    _ => None,
+                };
+                Self(Problem { retry_after, ..Self::new(StatusCode::BAD_GATEWAY, error.to_string()).0 })
+            }
         }
     }
 }

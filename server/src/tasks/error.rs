@@ -31,6 +31,8 @@ pub enum Error {
     Internal(String),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    GitHub(#[from] crate::github::Error),
 }
 
 impl Error {
