@@ -2,6 +2,7 @@
 //! knows whether to look first or to ask again. Each wait has its bound.
 
 mod call;
+mod checks;
 mod comments;
 mod reads;
 mod tokens;
@@ -19,6 +20,8 @@ use super::answers::{About, Installation, Repositories, Repository};
 use super::{Error, Place, Result};
 use call::{Answer, Call};
 use tokens::{Token, Tokens};
+
+pub use checks::CheckWrite;
 
 /// A GitHub App that is ours: what the server needs to act as it.
 #[derive(Debug, Clone)]

@@ -15,7 +15,7 @@ use std::time::Duration;
 use reqwest::redirect::Policy;
 
 pub use app_file::{AppFile, AppFileError};
-pub use client::{Client, Identity, Repo, UnfitIdentity};
+pub use client::{CheckWrite, Client, Identity, Repo, UnfitIdentity};
 pub use error::{Error, Result};
 pub use oauth::{App, SignInError};
 pub use place::Place;
