@@ -1,9 +1,9 @@
 //! Reports on their way to the server, in a folder that outlives crashes and restarts.
 //!
 //! ```text
-//! <run>.json.gz            waits to be sent
-//! sent/<run>.json.gz       the server has it; the newest few are kept
-//! refused/<run>.json.gz    the server will not take it, for the reason in <run>.txt beside it
+//! <run>.json.zst           waits to be sent
+//! sent/<run>.json.zst      the server has it; the newest few are kept
+//! refused/<run>.json.zst   the server will not take it, for the reason in <run>.txt beside it
 //! ```
 //!
 //! A report is in exactly one of them at any moment, whenever the program is killed: it is moved by a rename after the
@@ -67,7 +67,9 @@ pub struct Refused {
 
 /// How many of those that are sent are kept.
 const SENT_KEPT: usize = 20;
-const EXTENSION: &str = ".json.gz";
+const EXTENSION: &str = ".json.zst";
+/// What an earlier version left is sent too.
+const EARLIER: &str = ".json.gz";
 /// How often a process looks whether the other one is done with the folder.
 const TURN: Duration = Duration::from_millis(200);
 
@@ -227,8 +229,7 @@ impl Outbox {
 
     /// The reason first: a report among the refused always has one.
     fn refuse(&self, path: &Path, why: String) -> Result<Refused, Failure> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().replace(EXTENSION, ".txt");
-        let reason = self.refused().join(name);
+        let reason = self.refused().join(format!("{}.txt", run_of(path).unwrap_or("report")));
         spool::replace(&reason, format!("{why}\n").as_bytes())
             .map_err(|error| Failure::internal(format!("cannot write {}: {error}", reason.display())))?;
         Ok(Refused { path: self.rename(path, &self.refused())?, why })
@@ -288,9 +289,15 @@ impl Outbox {
 fn reports(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let names = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
     let mut reports = names.collect::<io::Result<Vec<PathBuf>>>()?;
-    reports.retain(|path| path.to_string_lossy().ends_with(EXTENSION) && path.is_file());
+    reports.retain(|path| run_of(path).is_some() && path.is_file());
     reports.sort();
     Ok(reports)
+}
+
+/// The run that a report's file is named after.
+fn run_of(path: &Path) -> Option<&str> {
+    let name = path.file_name()?.to_str()?;
+    name.strip_suffix(EXTENSION).or_else(|| name.strip_suffix(EARLIER))
 }
 
 /// A file of the outbox.
@@ -310,7 +317,7 @@ fn load(path: &Path) -> Loaded {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Loaded::Gone,
         Err(error) => return Loaded::Unreadable(error),
     };
-    let named: Option<RunId> = path.file_name().and_then(|name| name.to_str()?.strip_suffix(EXTENSION)?.parse().ok());
+    let named = run_of(path).and_then(|run| run.parse::<RunId>().ok());
     match spool::parse(&bytes) {
         Ok(report) if named == Some(report.run_id) => {
             Loaded::Report(Package::packed(report.run_id, bytes), report.project)

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use plimsoll_domain::report::{MAX_BYTES, Report, Status};
 
 use crate::exit::{Exit, Failure};
+use crate::upload::ZSTD;
 
 pub(crate) use file::{replace, sync_folder};
 pub use partial::Partial;
@@ -141,10 +142,14 @@ pub fn read(path: &Path) -> Result<Report, Failure> {
 
 /// A report's bytes, compressed or not.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Report, String> {
-    let unpacked = match bytes.starts_with(&GZIP) {
-        true => Some(bounded(flate2::read::GzDecoder::new(bytes)).map_err(|error| error.to_string())?),
-        false => None,
+    let unpacked = if bytes.starts_with(&GZIP) {
+        Some(bounded(flate2::read::GzDecoder::new(bytes)))
+    } else if bytes.starts_with(&ZSTD) {
+        Some(zstd::stream::read::Decoder::with_buffer(bytes).and_then(bounded))
+    } else {
+        None
     };
+    let unpacked = unpacked.transpose().map_err(|error| error.to_string())?;
     let plain = unpacked.as_deref().unwrap_or(bytes);
     if plain.len() > MAX_BYTES {
         return Err(too_large());

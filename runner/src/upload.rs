@@ -23,6 +23,7 @@ pub(crate) use answer::{one_line, parse};
 pub use error::ServerError;
 pub(crate) use error::Tried;
 pub use package::Package;
+pub(crate) use package::ZSTD;
 pub use retry::{Pauses, Wait};
 
 /// A Plimsoll server.
@@ -151,8 +152,25 @@ impl Server {
         }
     }
 
-    /// One try: a large report goes in parts, from where the server says.
+    /// One try. A server of an earlier version refuses zstd, by its name or, in parts, by its bytes, and gets gzip.
     pub(crate) async fn try_to_deliver(&self, package: &Package) -> Result<Uploaded, Tried> {
+        let tried = match self.try_once(package).await {
+            Err(tried) => tried,
+            uploaded => return uploaded,
+        };
+        let is_unknown = match tried.status() {
+            Some(415) => true,
+            Some(400) => package.is_large(),
+            _ => false,
+        };
+        match is_unknown.then(|| package.as_gzip()) {
+            Some(Ok(Some(gzip))) => self.try_once(&gzip).await,
+            _ => Err(tried),
+        }
+    }
+
+    /// A large report goes in parts, from where the server says.
+    async fn try_once(&self, package: &Package) -> Result<Uploaded, Tried> {
         if package.is_large()
             && let Some(uploaded) = self.in_parts(package).await?
         {
@@ -162,7 +180,7 @@ impl Server {
         let request = self
             .request(Method::POST, url)
             .header(header::CONTENT_TYPE, "application/json")
-            .header(header::CONTENT_ENCODING, "gzip")
+            .header(header::CONTENT_ENCODING, package.encoding())
             .body(package.bytes().to_vec());
         Ok(parse(&self.once(request).await?)?)
     }

@@ -69,6 +69,9 @@ fn serve(stream: TcpStream, seen: &Mutex<Vec<Seen>>, answer: &dyn Fn(&Seen, usiz
         flate2::read::GzDecoder::new(&body[..]).read_to_end(&mut plain).ok()?;
         body = plain;
     }
+    if head.contains("content-encoding: zstd") {
+        body = zstd::decode_all(&body[..]).ok()?;
+    }
     let (line, headers) = head.split_once("\r\n")?;
     let request = Seen { line: line.to_owned(), headers: headers.to_owned(), body };
     let number = {
@@ -261,6 +264,21 @@ fn an_upload_outlives_a_restart_of_the_server() {
     let seen = server.seen();
     assert_eq!(seen.len(), 3);
     assert!(seen.iter().all(|seen| seen.body == seen_first(&server)), "the same report each time");
+}
+
+#[test]
+fn a_server_that_does_not_know_zstd_gets_gzip() {
+    let server = Fake::start(|seen, _| match seen.headers.contains("content-encoding: gzip") {
+        true => (201, uploaded(&regressed(), true)),
+        false => (415, json!({ "title": "Unsupported Media Type", "detail": "send the report plain or with gzip" })),
+    });
+    let folder = folder_with_report();
+    let (code, document) = plimsoll(folder.path(), &["upload", "a.json", "--server", &server.address]);
+    assert_eq!((code, &document["created"]), (0, &json!(true)), "{document}");
+    let seen = server.seen();
+    assert_eq!(seen.len(), 2);
+    assert!(seen[0].headers.contains("content-encoding: zstd"), "{}", seen[0].headers);
+    assert_eq!(seen[0].body, seen[1].body, "the same report");
 }
 
 #[test]

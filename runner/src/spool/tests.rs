@@ -107,9 +107,12 @@ fn a_compressed_report_is_read_too_and_a_bomb_is_not() {
         encoder.write_all(bytes).unwrap();
         encoder.finish().unwrap()
     };
+    let zstd = |bytes: &[u8]| zstd::bulk::compress(bytes, 1).unwrap();
     let report = Synthetic::default().report();
-    std::fs::write(&path, gzip(report.to_json().as_bytes())).unwrap();
-    assert_eq!(read(&path).unwrap(), report);
-    std::fs::write(&path, gzip(&vec![b' '; MAX_BYTES + 1])).unwrap();
-    assert!(read(&path).unwrap_err().message.contains("64 MiB"));
+    for pack in [&gzip as &dyn Fn(&[u8]) -> Vec<u8>, &zstd] {
+        std::fs::write(&path, pack(report.to_json().as_bytes())).unwrap();
+        assert_eq!(read(&path).unwrap(), report);
+        std::fs::write(&path, pack(&vec![b' '; MAX_BYTES + 1])).unwrap();
+        assert!(read(&path).unwrap_err().message.contains("64 MiB"));
+    }
 }

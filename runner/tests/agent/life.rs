@@ -289,7 +289,7 @@ fn a_report_that_cannot_be_sent_is_sent_by_the_next_agent() {
     let agent = bench.agent(&[]);
     server.wait_for_stage(Stage::Stability);
     server.go_away(true);
-    let kept = bench.at(&format!("state/outbox/{}.json.gz", bench.run));
+    let kept = bench.at(&format!("state/outbox/{}.json.zst", bench.run));
     wait_for("the report on disk", || kept.exists().then_some(()));
     agent.kill();
     assert!(server.reports().is_empty());

@@ -251,10 +251,8 @@ fn read_request(reader: &mut impl std::io::BufRead) -> Option<(String, Vec<u8>)>
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    if head.contains("content-encoding: gzip") {
-        let mut plain = Vec::new();
-        flate2::read::GzDecoder::new(&body[..]).read_to_end(&mut plain).ok()?;
-        body = plain;
+    if head.contains("content-encoding: zstd") {
+        body = zstd::decode_all(&body[..]).ok()?;
     }
     Some((head.lines().next()?.to_owned(), body))
 }

@@ -53,7 +53,7 @@ async fn reports_are_sent_in_the_order_of_their_runs_over_a_bad_network_and_the_
     let uploaded: Vec<String> = sent.uploaded.iter().map(|one| one.run_id.to_string()).collect();
     assert_eq!((uploaded, sent.left), (runs.clone(), 0));
     assert!(outbox.pending().unwrap().is_empty());
-    let kept: BTreeSet<String> = runs[3..].iter().map(|run| format!("{run}.json.gz")).collect();
+    let kept: BTreeSet<String> = runs[3..].iter().map(|run| format!("{run}.json.zst")).collect();
     assert_eq!(names(&folder.path().join("sent")), kept);
 }
 
@@ -68,7 +68,7 @@ async fn what_the_server_refuses_for_good_is_kept_with_the_reason_and_holds_noth
     send(&outbox, &receiver).await;
     outbox.keep(&first).unwrap();
     outbox.keep(&second).unwrap();
-    std::fs::write(folder.path().join("00000000-0000-7000-8000-000000000000.json.gz"), "not gzip").unwrap();
+    std::fs::write(folder.path().join("00000000-0000-7000-8000-000000000000.json.zst"), "not gzip").unwrap();
     let sent = send(&outbox, &receiver).await;
     assert_eq!(sent.uploaded.iter().map(|one| one.run_id).collect::<Vec<_>>(), [second.run_id]);
     let [broken, other] = &sent.refused[..] else { panic!("{:?}", sent.refused) };
@@ -232,7 +232,7 @@ fn killed_at_any_moment_it_loses_nothing_that_it_took() {
         child.wait().unwrap();
         taken.extend(said);
         for run in &taken {
-            let name = format!("{run}.json.gz");
+            let name = format!("{run}.json.zst");
             let places = [folder.path().join(&name), folder.path().join("sent").join(&name)];
             let places = places.iter().filter(|place| place.exists()).count();
             let arrived = receiver.times(run) > 0;

@@ -213,12 +213,11 @@ impl State {
         (if fits { 200 } else { 409 }, json!({ "received": upload.data.len() }))
     }
 
-    fn store(&mut self, gzip: &[u8], comparison: &Comparison) -> (u16, Value) {
+    fn store(&mut self, packed: &[u8], comparison: &Comparison) -> (u16, Value) {
         if let Some((status, problem)) = &self.refuses {
             return (*status, problem.clone());
         }
-        let mut plain = Vec::new();
-        flate2::read::GzDecoder::new(gzip).read_to_end(&mut plain).unwrap();
+        let plain = zstd::decode_all(packed).unwrap();
         let run = Report::from_json(&plain).unwrap().run_id.to_string();
         if self.forbids.as_ref() == Some(&run) {
             return (403, json!({ "title": "Forbidden" }));

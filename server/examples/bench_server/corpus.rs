@@ -1,8 +1,6 @@
 //! Reports as a runner sends them: seven steps and a soak of a quarter of an hour. A few are made up and judged by the
 //! server; all others are these under other names.
 
-use std::io::Write as _;
-
 use jiff::{SignedDuration, Timestamp};
 use plimsoll_domain::comparison::Comparison;
 use plimsoll_domain::figures::Figures;
@@ -82,7 +80,7 @@ pub(crate) async fn templates(service: &Service) -> Fallible<Vec<Template>> {
     let mut made = Vec::new();
     for n in 0..=TEMPLATES {
         let report = tokio::task::spawn_blocking(move || measured(n)).await?;
-        let uploaded = service.upload(gzip(report.to_json().as_bytes())?).await?;
+        let uploaded = service.upload(packed(report.to_json().as_bytes())?).await?;
         // The first has no baseline.
         if n > 0 {
             made.push(Template::new(report, uploaded.comparison)?);
@@ -235,8 +233,7 @@ fn sha(project: &str, branch: &str, n: usize) -> plimsoll_domain::ids::CommitSha
     format!("{:016x}{:016x}{:08x}", part(1), part(2), part(3) >> 32).parse().expect("forty digits")
 }
 
-pub(crate) fn gzip(plain: &[u8]) -> Fallible<Vec<u8>> {
-    let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    writer.write_all(plain)?;
-    Ok(writer.finish()?)
+/// As a runner packs it.
+pub(crate) fn packed(plain: &[u8]) -> Fallible<Vec<u8>> {
+    Ok(zstd::bulk::compress(plain, 3)?)
 }

@@ -59,14 +59,14 @@ impl Service {
     }
 
     /// Sends a report, compressed as the runner sends it.
-    pub(crate) async fn upload(&self, gzip: Vec<u8>) -> Fallible<Uploaded> {
+    pub(crate) async fn upload(&self, packed: Vec<u8>) -> Fallible<Uploaded> {
         let request = self
             .client
             .post(format!("{}/api/v1/snapshots", self.url))
             .bearer_auth(&self.token)
             .header(header::CONTENT_TYPE, "application/json")
-            .header(header::CONTENT_ENCODING, "gzip")
-            .body(gzip);
+            .header(header::CONTENT_ENCODING, "zstd")
+            .body(packed);
         let answer = request.send().await?;
         let (status, body) = (answer.status(), answer.bytes().await?);
         if !status.is_success() {

@@ -17,7 +17,7 @@ use crate::{CONNECTIONS, Fallible, Size, copy};
 /// An upload that is ready to be sent.
 struct Upload {
     run_id: Uuid,
-    gzip: Vec<u8>,
+    packed: Vec<u8>,
 }
 
 /// Uploads per second over snapshots written by COPY per second: the median of all rounds. Both commit each snapshot by
@@ -40,7 +40,7 @@ pub(crate) async fn run(
         let prepare = move || -> Fallible<Vec<Upload>> {
             let made = names.into_iter().enumerate().map(|(i, (series, named))| {
                 let json = templates[i % templates.len()].json(&series, &named, false)?;
-                Ok(Upload { run_id: named.run_id.0, gzip: corpus::gzip(json.as_bytes())? })
+                Ok(Upload { run_id: named.run_id.0, packed: corpus::packed(json.as_bytes())? })
             });
             made.collect()
         };
@@ -77,7 +77,7 @@ async fn send(service: &Arc<Service>, uploads: &Arc<Vec<Upload>>) -> Fallible {
             let (service, uploads, next) = (Arc::clone(service), Arc::clone(uploads), Arc::clone(&next));
             tokio::spawn(async move {
                 while let Some(upload) = uploads.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let answer = service.upload(upload.gzip.clone()).await?;
+                    let answer = service.upload(upload.packed.clone()).await?;
                     if !answer.created || answer.comparison.verdict == Verdict::NoBaseline {
                         return Err(format!("run {} was not new, or had no baseline", upload.run_id).into());
                     }

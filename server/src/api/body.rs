@@ -1,7 +1,7 @@
-//! The body of an upload: plain or gzip, bounded as sent and as unpacked, and in how many are held at a time.
+//! The body of an upload: plain, zstd or gzip, bounded as sent and as unpacked, and in how many are held at a time.
 
 use std::future::Future;
-use std::io::Read as _;
+use std::io::{self, Read};
 
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, FromRequest, Request};
@@ -13,11 +13,19 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 
+/// How a body was packed. `zstd` is what is stored, so that nothing is packed again, and by far the quickest to unpack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    Plain,
+    Gzip,
+    Zstd,
+}
+
 /// A body as it was sent.
 #[derive(Debug)]
 pub(super) struct ReportBody {
     bytes: Bytes,
-    gzip: bool,
+    encoding: Encoding,
     /// Counts this upload among those in memory: to be kept as long as what was made of the body.
     turn: OwnedSemaphorePermit,
 }
@@ -29,7 +37,9 @@ impl ReportBody {
         read: impl FnOnce() -> F,
     ) -> Result<Self> {
         let turn = state.turn_to_upload().await?;
-        Ok(Self { bytes: read().await?.concat().into(), gzip: true, turn })
+        let bytes = Bytes::from(read().await?.concat());
+        let encoding = if bytes.starts_with(&ZSTD) { Encoding::Zstd } else { Encoding::Gzip };
+        Ok(Self { bytes, encoding, turn })
     }
 
     /// As it was sent.
@@ -41,22 +51,44 @@ impl ReportBody {
         self.turn
     }
 
-    /// The JSON. Needs a processor for a while.
-    pub(super) fn json(&self) -> Result<Vec<u8>> {
-        if !self.gzip {
-            return Ok(self.bytes.to_vec());
-        }
-        let mut json = Vec::with_capacity(self.likely_length());
-        let unpacked = MultiGzDecoder::new(&self.bytes[..]).take(MAX_BYTES as u64 + 1).read_to_end(&mut json);
-        unpacked.map_err(|e| AppError::bad_request(format!("the body is not whole gzip: {e}")))?;
-        if json.len() > MAX_BYTES { Err(too_large()) } else { Ok(json) }
+    /// The bytes, where they are what is stored.
+    pub(super) fn packed(&self) -> Option<Vec<u8>> {
+        (self.encoding == Encoding::Zstd).then(|| self.bytes.to_vec())
     }
 
-    /// What the end of the gzip says, as far as it is likely: memory is not taken on its word.
+    /// The JSON. Needs a processor for a while.
+    pub(super) fn json(&self) -> Result<Vec<u8>> {
+        let broken = |name: &str, e: io::Error| AppError::bad_request(format!("the body is not whole {name}: {e}"));
+        match self.encoding {
+            Encoding::Plain => Ok(self.bytes.to_vec()),
+            Encoding::Gzip => self.unpack(MultiGzDecoder::new(&self.bytes[..])).map_err(|e| broken("gzip", e)),
+            Encoding::Zstd => {
+                let decoder = zstd::stream::read::Decoder::with_buffer(&self.bytes[..]).and_then(|mut decoder| {
+                    decoder.window_log_max(MAX_WINDOW_LOG)?;
+                    Ok(decoder)
+                });
+                decoder.and_then(|decoder| self.unpack(decoder)).map_err(|e| broken("zstd", e))
+            }
+        }
+        .and_then(|json| if json.len() > MAX_BYTES { Err(too_large()) } else { Ok(json) })
+    }
+
+    /// At most a byte more than may be.
+    fn unpack(&self, decoder: impl Read) -> io::Result<Vec<u8>> {
+        let mut json = Vec::with_capacity(self.likely_length());
+        decoder.take(MAX_BYTES as u64 + 1).read_to_end(&mut json)?;
+        Ok(json)
+    }
+
+    /// What the body says of its length, as far as it is likely: memory is not taken on its word.
     fn likely_length(&self) -> usize {
-        let last = self.bytes.last_chunk().map_or(0, |four| u32::from_le_bytes(*four) as usize);
+        let said = match self.encoding {
+            Encoding::Plain => Some(self.bytes.len()),
+            Encoding::Gzip => self.bytes.last_chunk().map(|four| u32::from_le_bytes(*four) as usize),
+            Encoding::Zstd => zstd::zstd_safe::get_frame_content_size(&self.bytes).ok().flatten().map(|n| n as usize),
+        };
         // A byte more, so that the end is seen without growing.
-        last.min(4 * self.bytes.len()).min(MAX_BYTES) + 1
+        said.unwrap_or_default().min(4 * self.bytes.len()).min(MAX_BYTES) + 1
     }
 }
 
@@ -64,7 +96,7 @@ impl FromRequest<AppState> for ReportBody {
     type Rejection = AppError;
 
     async fn from_request(mut request: Request, state: &AppState) -> Result<Self> {
-        let gzip = is_gzip(request.headers())?;
+        let encoding = encoding(request.headers())?;
         check_type(request.headers())?;
         check_length(request.headers())?;
         let turn = state.turn_to_upload().await?;
@@ -73,7 +105,7 @@ impl FromRequest<AppState> for ReportBody {
             StatusCode::PAYLOAD_TOO_LARGE => too_large(),
             status => AppError::new(status, rejection.body_text()),
         })?;
-        Ok(Self { bytes, gzip, turn })
+        Ok(Self { bytes, encoding, turn })
     }
 }
 
@@ -81,11 +113,19 @@ fn too_large() -> AppError {
     AppError::new(StatusCode::PAYLOAD_TOO_LARGE, format!("a report has at most {MAX_BYTES} bytes"))
 }
 
-fn is_gzip(headers: &HeaderMap) -> Result<bool> {
+/// How every zstd frame begins.
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// 8 MiB: what the usual levels need at most. A frame may ask for far more memory.
+const MAX_WINDOW_LOG: u32 = 23;
+
+fn encoding(headers: &HeaderMap) -> Result<Encoding> {
     match headers.get(header::CONTENT_ENCODING).map(|value| value.as_bytes()) {
-        None | Some(b"identity") => Ok(false),
-        Some(b"gzip") => Ok(true),
-        Some(_) => Err(AppError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send the report plain or with gzip")),
+        None | Some(b"identity") => Ok(Encoding::Plain),
+        Some(b"gzip") => Ok(Encoding::Gzip),
+        Some(b"zstd") => Ok(Encoding::Zstd),
+        Some(_) => {
+            Err(AppError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send the report plain, with zstd or with gzip"))
+        }
     }
 }
 

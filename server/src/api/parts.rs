@@ -20,7 +20,7 @@ use crate::state::AppState;
 use crate::store::uploads::{self, Upload};
 use crate::store::{self, StoreError};
 
-/// What is to be uploaded: a report as JSON, compressed with gzip.
+/// What is to be uploaded: a report as JSON, compressed with zstd or gzip.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object with sha256 and bytes")]
 pub(super) struct Begin {

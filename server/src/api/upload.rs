@@ -81,7 +81,7 @@ fn read(body: &ReportBody) -> Result<Received> {
         };
         AppError::new(status, error.to_string())
     })?;
-    Ok(Received { report: Arc::new(report), json })
+    Ok(Received { report: Arc::new(report), json, packed: body.packed() })
 }
 
 /// Where people see the snapshot: under the configured address, else the one the client used, else as a path alone.

@@ -17,11 +17,13 @@ use crate::store::{self, reports, snapshots, verdicts};
 pub struct Received {
     pub report: Arc<Report>,
     pub json: Vec<u8>,
+    /// The same packed with zstd, where it came so.
+    pub packed: Option<Vec<u8>>,
 }
 
 impl From<Report> for Received {
     fn from(report: Report) -> Self {
-        Self { json: report.to_json().into_bytes(), report: Arc::new(report) }
+        Self { json: report.to_json().into_bytes(), packed: None, report: Arc::new(report) }
     }
 }
 
@@ -39,7 +41,7 @@ pub struct Ingested {
 ///
 /// The judging comes before the transaction, so that no lock is held while it computes. Of two uploads of one run at
 /// the same time both judge, one stores, and the other finds it stored.
-pub async fn ingest(state: &AppState, Received { report, json }: Received) -> Result<Ingested> {
+pub async fn ingest(state: &AppState, Received { report, json, packed }: Received) -> Result<Ingested> {
     bounds::check(&report).map_err(Error::Unfit)?;
     let mut connection = store::acquire(state.pool()).await?;
     let before = reports::before(&mut *connection, report.run_id).await?;
@@ -53,7 +55,13 @@ pub async fn ingest(state: &AppState, Received { report, json }: Received) -> Re
         is_asked_for(&report, job)?;
     }
     let measured = Arc::clone(&report);
-    let work = move || Ok::<_, Error>((Figures::of(&measured), Run::of(&measured), pack::pack_json(&json)?, json));
+    let work = move || {
+        let packed = match packed {
+            Some(body) => pack::packed(&json, body),
+            None => pack::pack_json(&json)?,
+        };
+        Ok::<_, Error>((Figures::of(&measured), Run::of(&measured), packed, json))
+    };
     let (figures, run, packed, json) = state.compute(work).await??;
     let run = Arc::new(run);
     let mut connection = store::acquire(state.pool()).await?;

@@ -21,13 +21,18 @@ pub fn pack(report: &Report) -> Result<Packed> {
     pack_json(report.to_json().as_bytes())
 }
 
+/// The JSON of a checked report that came packed with zstd: that is what is stored.
+pub fn packed(json: &[u8], body: Vec<u8>) -> Packed {
+    Packed { sha256: hash(json), bytes: json.len() as u64, body }
+}
+
 /// Packs the JSON of a checked report as it came.
 pub fn pack_json(json: &[u8]) -> Result<Packed> {
     let body = COMPRESSOR.with_borrow_mut(|compressor| match compressor {
         Some(compressor) => compressor.compress(json),
         None => compressor.insert(zstd::bulk::Compressor::new(LEVEL)?).compress(json),
     });
-    Ok(Packed { sha256: hash(json), bytes: json.len() as u64, body: body.map_err(Error::internal)? })
+    Ok(packed(json, body.map_err(Error::internal)?))
 }
 
 /// What a repeated upload is known by.

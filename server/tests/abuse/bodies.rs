@@ -54,30 +54,41 @@ async fn a_gigabyte_is_ended_early_and_takes_no_memory() {
         assert!(answer.is_empty() || answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
     }
     // Four at a time that unpack to a gigabyte together.
-    let bomb = bomb(GIGABYTE / 4);
-    assert!(bomb.len() < 8 << 20, "{} bytes", bomb.len());
-    let head = head(&format!("Connection: close\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n", bomb.len()));
-    let throws = (0..4).map(|_| async {
-        let mut stream = program.connect().await;
-        stream.write_all(head.as_bytes()).await.unwrap();
-        stream.write_all(&bomb).await.unwrap();
-        heard(&mut stream).await
-    });
-    for answer in futures_util::future::join_all(throws).await {
-        assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+    for (encoding, bomb) in [("gzip", gzip_bomb(GIGABYTE / 4)), ("zstd", zstd_bomb(GIGABYTE / 4))] {
+        assert!(bomb.len() < 8 << 20, "{} bytes", bomb.len());
+        let length = bomb.len();
+        let head = head(&format!("Connection: close\r\nContent-Encoding: {encoding}\r\nContent-Length: {length}\r\n"));
+        let throws = (0..4).map(|_| async {
+            let mut stream = program.connect().await;
+            stream.write_all(head.as_bytes()).await.unwrap();
+            stream.write_all(&bomb).await.unwrap();
+            heard(&mut stream).await
+        });
+        for answer in futures_util::future::join_all(throws).await {
+            assert!(answer.starts_with("HTTP/1.1 413"), "{encoding}: {answer}");
+        }
     }
     program.is_well().await;
     let peak = program.peak_mib();
     assert!(peak < MOST_MIB, "{peak} MiB");
 }
 
-fn bomb(bytes: usize) -> Vec<u8> {
+fn gzip_bomb(bytes: usize) -> Vec<u8> {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     let part = vec![b' '; 1 << 20];
     for _ in 0..bytes >> 20 {
         gzip.write_all(&part).unwrap();
     }
     gzip.finish().unwrap()
+}
+
+fn zstd_bomb(bytes: usize) -> Vec<u8> {
+    let mut zstd = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    let part = vec![b' '; 1 << 20];
+    for _ in 0..bytes >> 20 {
+        zstd.write_all(&part).unwrap();
+    }
+    zstd.finish().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,6 +119,7 @@ async fn a_body_that_is_not_what_it_says_is_refused() {
         gzip.write_all(bytes).unwrap();
         gzip.finish().unwrap()
     };
+    let zstd = |bytes: &[u8]| zstd::bulk::compress(bytes, 1).unwrap();
     let cases = [
         ("gzip", b"{}".to_vec(), 400),
         ("gzip", gzip(&gzip(b"{}")), 400),
@@ -115,6 +127,13 @@ async fn a_body_that_is_not_what_it_says_is_refused() {
         ("deflate", gzip(b"{}"), 415),
         ("GZIP ", gzip(b"{}"), 415),
         ("identity", gzip(b"{}"), 400),
+        ("zstd", b"{}".to_vec(), 400),
+        ("zstd", gzip(b"{}"), 400),
+        ("zstd", zstd(&zstd(b"{}")), 400),
+        ("zstd", [zstd(b"{}"), b"{}".to_vec()].concat(), 400),
+        ("zstd", zstd(b"{}")[..6].to_vec(), 400),
+        // A frame that asks for a window of 1 GiB.
+        ("zstd", [&[0x28, 0xb5, 0x2f, 0xfd, 0x00, 20 << 3][..], &[1, 0, 0]].concat(), 400),
     ];
     for (encoding, body, status) in cases {
         let request = Request::post("/api/v1/snapshots").header("authorization", format!("Bearer {TOKEN}"));

@@ -45,6 +45,9 @@ async fn a_report_is_stored_as_it_came_and_known_in_other_clothes() {
     assert_eq!(app.post(pretty.clone()).await.status, StatusCode::CREATED);
     let stored = reports::get(&app.pool, report.run_id).await.unwrap().unwrap();
     assert_eq!(pack::json(&stored).unwrap(), pretty.as_bytes());
+    let zstd = zstd::bulk::compress(pretty.as_bytes(), 19).unwrap();
+    let request = signed(Request::post("/api/v1/snapshots")).header("content-encoding", "zstd");
+    assert_eq!(app.send(request.body(Body::from(zstd)).unwrap()).await.status, StatusCode::OK);
 
     for same in [pretty.clone(), report.to_json(), format!(" {pretty}")] {
         let again = app.post(same).await;
@@ -119,4 +122,17 @@ async fn an_invalid_run_is_kept_and_shown_but_never_compared_with() {
 
     let next = release("v1.1.0", 1).report();
     assert_eq!(app.upload(&next).await.json["comparison"]["verdict"], "no_baseline");
+}
+
+#[tokio::test]
+async fn what_comes_by_zstd_is_stored_byte_for_byte() {
+    let app = App::new().await;
+    let report = release("v1.0.0", 0).report();
+    let packed = zstd::bulk::compress(report.to_json().as_bytes(), 3).unwrap();
+    let request = signed(Request::post("/api/v1/snapshots")).header("content-encoding", "zstd");
+    assert_eq!(app.send(request.body(Body::from(packed.clone())).unwrap()).await.status, StatusCode::CREATED);
+    let stored = reports::get(&app.pool, report.run_id).await.unwrap().unwrap();
+    assert_eq!(stored.body, packed);
+    assert_eq!(pack::unpack(&stored).unwrap(), report);
+    assert_eq!(app.post(report.to_json()).await.json["created"], false);
 }
