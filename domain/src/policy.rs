@@ -44,6 +44,33 @@ impl Doubt {
     }
 }
 
+/// A threshold that is none.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error("{name}: {value} is not a fraction from 0 to {most}")]
+pub struct NoThreshold {
+    /// The field.
+    pub name: &'static str,
+    pub value: f64,
+    pub most: f64,
+}
+
+impl Policy {
+    /// The largest thresholds: a capacity falls by all of it at most, and no more requests fail than there are.
+    pub const MOST: Self = Self { p99_increase: 100.0, capacity_decrease: 1.0, error_rate_points: 1.0 };
+
+    pub fn check(&self) -> Result<(), NoThreshold> {
+        let fields = [
+            ("p99_increase", self.p99_increase, Self::MOST.p99_increase),
+            ("capacity_decrease", self.capacity_decrease, Self::MOST.capacity_decrease),
+            ("error_rate_points", self.error_rate_points, Self::MOST.error_rate_points),
+        ];
+        match fields.into_iter().find(|(_, value, most)| !(0.0..=*most).contains(value)) {
+            None => Ok(()),
+            Some((name, value, most)) => Err(NoThreshold { name, value, most }),
+        }
+    }
+}
+
 impl Default for Policy {
     fn default() -> Self {
         Self { p99_increase: 0.10, capacity_decrease: 0.05, error_rate_points: 0.001, when_in_doubt: Doubt::default() }
@@ -63,5 +90,23 @@ mod tests {
         let json = serde_json::to_string(&lenient).unwrap();
         assert!(json.contains(r#""when_in_doubt":"pass""#), "{json}");
         assert_eq!(serde_json::from_str::<Policy>(&json).unwrap(), lenient);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_threshold_is_a_fraction_and_the_first_that_is_none_is_named() {
+        let with = |p99_increase, capacity_decrease| Policy { p99_increase, capacity_decrease, ..Policy::default() };
+        for fits in [Policy::default(), Policy::MOST, with(0.0, 0.0)] {
+            assert_eq!(fits.check(), Ok(()));
+        }
+        for wrong in [-0.1, f64::NAN, f64::INFINITY, 100.1] {
+            assert_eq!(with(wrong, 2.0).check().unwrap_err().name, "p99_increase");
+        }
+        let why = with(0.1, 1.5).check().unwrap_err().to_string();
+        assert_eq!(why, "capacity_decrease: 1.5 is not a fraction from 0 to 1");
     }
 }

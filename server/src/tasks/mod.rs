@@ -11,6 +11,7 @@ pub mod ingest;
 pub mod jobs;
 pub mod leases;
 pub mod pack;
+pub mod policy;
 pub mod prune;
 pub mod verdict;
 pub mod webhooks;

@@ -58,6 +58,7 @@ pub fn routes(state: &AppState) -> Routes {
         .post("/{project}/runs/{run}/cancel", Need::Run(Scope::Upload), run::cancel)
         .get("/{project}/settings", own, project::page)
         .post("/{project}/settings/visibility", own, project::set_visibility)
+        .post("/{project}/settings/policy", own, project::set_policy)
         .post("/{project}/settings/tokens", own, project::create_token)
         .post("/{project}/settings/tokens/{token}/revoke", own, project::revoke_token)
         .post("/{project}/settings/webhooks", own, project::create_webhook)

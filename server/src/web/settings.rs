@@ -2,6 +2,8 @@
 //! shown once (a token, a webhook's secret) is answered at once, and kept by nobody.
 
 pub(super) mod audit;
+mod members;
+mod policy;
 pub(super) mod project;
 pub(super) mod server;
 mod tokens;
@@ -41,6 +43,11 @@ impl Outcome {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Its fields say themselves what is wrong with them.
+    fn unfit() -> Self {
+        Self { status: StatusCode::UNPROCESSABLE_ENTITY, ..Self::default() }
     }
 
     /// As the answer, which no cache keeps.

@@ -130,6 +130,58 @@ async fn a_project_becomes_private_and_public_again() {
 }
 
 #[tokio::test]
+async fn a_policy_is_set_in_per_cent_and_what_does_not_fit_is_told_at_its_field() {
+    let site = Site::new(&[]).await;
+    let own = site.signed_in(Scope::Admin, Some("mine")).await;
+    let path = "/mine/settings/policy";
+    let shown = async |page: crate::site::Seen| -> Vec<String> {
+        page.attributes("form[action$=policy] input", "value").into_iter().collect()
+    };
+    assert_eq!(shown(own.page("/mine/settings").await).await, ["10", "5", "0.1"]);
+    let form =
+        |p99, capacity, errors| [("p99_increase", p99), ("capacity_decrease", capacity), ("error_rate_points", errors)];
+
+    let wrong = own.post(path, &form("12", "<b>", "-1")).await;
+    assert_eq!(wrong.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(wrong.attributes("[aria-invalid=true]", "name"), ["capacity_decrease", "error_rate_points"]);
+    assert!(wrong.one("#capacity_decrease-wrong").contains("from 0 to 100"), "{}", wrong.body);
+    assert!(wrong.all("#p99_increase-wrong").is_empty());
+    assert_eq!(shown(wrong).await, ["12", "<b>", "-1"], "as they were filled in");
+    assert_eq!(own.post_from("cross-site", path, &form("90", "90", "90")).await.status, StatusCode::FORBIDDEN);
+    assert_eq!(shown(own.page("/mine/settings").await).await, ["10", "5", "0.1"], "nothing has changed");
+
+    let done = own.post(path, &form("12.5", "7,5 %", "0")).await;
+    assert_eq!((done.status, done.header("location")), (StatusCode::SEE_OTHER, "/mine/settings#policy"));
+    assert_eq!(shown(own.page("/mine/settings").await).await, ["12.5", "7.5", "0"]);
+    let stored: serde_json::Value = serde_json::from_str(&own.get("/api/v1/projects/mine/policy").await.body).unwrap();
+    let expected = serde_json::json!({"p99_increase": 0.125, "capacity_decrease": 0.075, "error_rate_points": 0.0});
+    assert_eq!(stored, expected);
+    let acts = own.page("/audit").await.table("Acts");
+    let set: Vec<_> = acts.iter().filter(|row| row[0] == "policy.set").collect();
+    assert!(set.len() == 1 && set[0][5].contains("0.125"), "{acts:?}");
+
+    let agent = site.signed_in(Scope::Agent, Some("mine")).await;
+    assert_eq!(agent.post(path, &form("90", "90", "90")).await.status, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn a_project_lists_its_own_members() {
+    let site = Site::new(&[]).await;
+    let (own, all) = (site.signed_in(Scope::Admin, Some("mine")).await, site.signed_in(Scope::Admin, None).await);
+    assert!(own.page("/mine/settings").await.body.contains("Nobody is a member."));
+    for (login, scope, project) in [("ada", "upload", "mine"), ("grace", "admin", ""), ("emmy", "read", "other")] {
+        all.post("/settings/members", &[("login", login), ("scope", scope), ("project", project)]).await;
+    }
+    let page = own.page("/mine/settings").await;
+    let rows = page.table("Members");
+    assert!(rows.len() == 1 && rows[0][..2] == ["@ada", "upload"], "{rows:?}");
+    assert!(page.all("form[action='/settings/members/remove']").is_empty(), "which is not theirs to do");
+    assert!(page.attributes("a", "href").iter().all(|href| href != "/settings/tokens#members"));
+    let page = all.page("/mine/settings").await;
+    assert!(page.attributes("a", "href").contains(&"/settings/tokens#members".to_owned()));
+}
+
+#[tokio::test]
 async fn webhooks_are_added_with_a_secret_that_is_shown_once() {
     let site = Site::new(&[]).await;
     let own = site.signed_in(Scope::Admin, Some("mine")).await;

@@ -1,4 +1,5 @@
-//! Settings of one project: who may read it, its tokens, where its events go, and the policy of its gate.
+//! Settings of one project: who may read it, the policy of its gate, its tokens and members, and where
+//! its events go.
 
 use askama::Template;
 use axum::Form;
@@ -7,20 +8,19 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use jiff::Timestamp;
 use plimsoll_domain::format;
 use plimsoll_domain::ids::ProjectSlug;
-use plimsoll_domain::policy::Policy;
 use serde::Deserialize;
 use uuid::Uuid;
 
+use super::policy::{self, Threshold};
 use super::tokens::{self, Row};
-use super::{Once, Outcome};
+use super::{Once, Outcome, members};
 use crate::access::{Scope, acts};
-use crate::charts::Datum;
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store;
 use crate::store::projects::Visibility;
 use crate::store::webhooks::Webhook;
-use crate::tasks::webhooks;
+use crate::tasks::{self, webhooks};
 use crate::web::view::{Frame, Here, Look, Page, ago, day, render};
 
 #[derive(Template)]
@@ -31,7 +31,11 @@ struct ProjectSettings {
     problem: Option<String>,
     once: Option<Once>,
     private: bool,
-    policy: Vec<(String, Datum)>,
+    policy: [Threshold; 3],
+    members_lead: String,
+    members: Vec<members::Row>,
+    /// The caller may change members.
+    changes_members: bool,
     tokens_lead: String,
     tokens: Vec<Row>,
     scopes: [Scope; 4],
@@ -80,6 +84,22 @@ pub(in crate::web) async fn set_visibility(
     let entry = frame.caller.entry("project.visibility");
     acts::set_visibility(state.pool(), entry, &project, form.visibility).await?;
     Ok(back(&project, "visibility"))
+}
+
+pub(in crate::web) async fn set_policy(
+    State(state): State<AppState>,
+    frame: Frame,
+    Path(project): Path<String>,
+    Form(form): Form<policy::Form>,
+) -> Result<Response> {
+    let (project, frame) = frame.within(&state, &project).await?;
+    match form.read() {
+        Ok(policy) => {
+            tasks::policy::set(&state, &frame.caller, &project, &policy).await?;
+            Ok(back(&project, "policy"))
+        }
+        Err(filled) => show_with(&state, frame, project, Outcome::unfit(), Some(filled)).await,
+    }
 }
 
 pub(in crate::web) async fn create_token(
@@ -141,17 +161,32 @@ fn back(project: &ProjectSlug, section: &str) -> Response {
 }
 
 async fn show(state: &AppState, frame: Frame, project: ProjectSlug, outcome: Outcome) -> Result<Response> {
+    show_with(state, frame, project, outcome, None).await
+}
+
+/// With the fields of the policy as they were filled in.
+async fn show_with(
+    state: &AppState,
+    frame: Frame,
+    project: ProjectSlug,
+    outcome: Outcome,
+    filled: Option<[Threshold; 3]>,
+) -> Result<Response> {
     let now = Timestamp::now();
     let missing = || AppError::not_found(format!("project {project:?}"));
     let policy = store::projects::get(state.pool(), &project).await?.ok_or_else(missing)?.policy;
     let tokens = store::tokens::list(state.pool(), Some(&project)).await?;
     let webhooks = store::webhooks::list(state.pool(), &project).await?;
+    let members = store::members::list(state.pool(), Some(&project)).await?;
     let base = format!("/{project}/settings/tokens");
     let page = render(&ProjectSettings {
+        changes_members: frame.caller.may_everywhere(Scope::Admin),
         private: frame.project.as_ref().is_some_and(|place| place.private),
         page: Page::new(format!("Settings of {project}"), Look::Plain, frame, Here::ProjectSettings),
         problem: outcome.problem.clone(),
-        policy: allowed(&policy),
+        policy: filled.unwrap_or_else(|| policy::thresholds(&policy)),
+        members_lead: members::lead(state, members.len()),
+        members: members.into_iter().map(members::Row::from).collect(),
         tokens_lead: tokens::lead(&tokens),
         tokens: tokens.into_iter().map(|token| Row::new(token, &base, now)).collect(),
         scopes: Scope::ALL,
@@ -162,15 +197,6 @@ async fn show(state: &AppState, frame: Frame, project: ProjectSlug, outcome: Out
         base,
     });
     Ok(Outcome { once: None, ..outcome }.answer(page))
-}
-
-fn allowed(policy: &Policy) -> Vec<(String, Datum)> {
-    let is = |name: &str, value: String| (name.to_owned(), Datum::Is(value));
-    vec![
-        is("P99 at the pinned load", format::allowed(policy.p99_increase)),
-        is("Capacity", format::allowed(-policy.capacity_decrease)),
-        is("Error rate", format::allowed_points(policy.error_rate_points)),
-    ]
 }
 
 impl WebhookRow {

@@ -9,13 +9,12 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::tokens::{self, Row};
-use super::{Once, Outcome, filled, grant};
+use super::{Once, Outcome, filled, grant, members};
 use crate::access::{Scope, acts};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store;
-use crate::store::members::Member;
-use crate::web::view::{Frame, Here, Look, Page, day, render};
+use crate::web::view::{Frame, Here, Look, Page, render};
 
 #[derive(Template)]
 #[template(path = "settings.html")]
@@ -25,18 +24,11 @@ struct Settings {
     once: Option<Once>,
     say: String,
     tokens: Vec<Row>,
-    members: Vec<MemberRow>,
+    members: Vec<members::Row>,
     members_lead: String,
     projects: Vec<String>,
     scopes: [Scope; 4],
     base: &'static str,
-}
-
-struct MemberRow {
-    login: String,
-    scope: &'static str,
-    project: Option<String>,
-    added: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -112,34 +104,12 @@ async fn show(state: &AppState, frame: Frame, outcome: Outcome) -> Result<Respon
         problem: outcome.problem.clone(),
         say: tokens::lead(&tokens),
         tokens: tokens.into_iter().map(|token| Row::new(token, BASE, now)).collect(),
-        members_lead: members_lead(state, members.len()),
-        members: members.into_iter().map(MemberRow::from).collect(),
+        members_lead: members::lead(state, members.len()),
+        members: members.into_iter().map(members::Row::from).collect(),
         projects: projects.into_iter().map(|project| project.slug.to_string()).collect(),
         scopes: Scope::ALL,
         base: BASE,
         once: outcome.once,
     });
     Ok(Outcome { once: None, ..outcome }.answer(page))
-}
-
-fn members_lead(state: &AppState, members: usize) -> String {
-    let github = match state.github() {
-        Some(_) => "They sign in by GitHub.",
-        None => "Sign-in by GitHub is not configured: until it is, nobody can use these.",
-    };
-    match members {
-        0 => format!("Nobody is a member. {github}"),
-        _ => github.to_owned(),
-    }
-}
-
-impl From<Member> for MemberRow {
-    fn from(member: Member) -> Self {
-        Self {
-            added: format!("{} by {}", day(member.created_at), member.created_by),
-            login: member.login,
-            scope: member.scope.name(),
-            project: member.project.map(|project| project.to_string()),
-        }
-    }
 }
