@@ -4,13 +4,13 @@ use std::io::Write as _;
 
 use clap::Subcommand;
 use plimsoll_domain::ids::ProjectSlug;
-use plimsoll_server::access::{Grant, Scope, acts};
+use plimsoll_server::access::acts;
 use plimsoll_server::store::audit::Entry;
 use plimsoll_server::store::members;
-use plimsoll_server::store::projects::Visibility;
 use serde_json::json;
 
-use super::database::{Database, is_new};
+use super::database::Database;
+use super::granted::{Granted, cell, place};
 use super::{CliError, table};
 
 #[derive(Debug, clap::Args)]
@@ -31,20 +31,10 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct Add {
-    #[command(flatten)]
-    database: Database,
     /// The person's login at GitHub.
     login: String,
-    /// What they may do: read, upload, agent or admin, each including those before it.
-    #[arg(long)]
-    scope: Scope,
-    /// In this project [default: in all]
-    #[arg(long, value_name = "PROJECT")]
-    project: Option<ProjectSlug>,
-    /// Who may read the project, if it is new [default: what the server that ran last with the data directory makes new
-    /// ones, else private]
-    #[arg(long, value_name = "VISIBILITY", env = "PLIMSOLL_NEW_PROJECTS")]
-    new_projects: Option<Visibility>,
+    #[command(flatten)]
+    granted: Granted,
 }
 
 #[derive(Debug, clap::Args)]
@@ -78,19 +68,13 @@ impl Args {
 }
 
 fn add(args: Add) -> Result<(), CliError> {
-    let Add { database, login, scope, project, new_projects } = args;
-    let grant = Grant { scope, project };
-    let visibility = database.new_projects(new_projects);
-    let (new, is_new) = database.with(async |pool| {
-        let is_new = is_new(&pool, grant.project.as_ref()).await?;
+    let Add { login, granted } = args;
+    let (new, grant) = granted.give(async |pool, grant, visibility| {
         let by = Entry::new("console", "member.set");
-        Ok((acts::put_member(&pool, by, &login, &grant, visibility).await?, is_new))
+        Ok((acts::put_member(pool, by, &login, grant, visibility).await?, grant.clone()))
     })?;
-    if let Some(project) = grant.project.as_ref().filter(|_| is_new) {
-        eprintln!("Project {project} is new, and {}.", visibility.name());
-    }
     let (done, place) = (if new { "may now" } else { "may from now on" }, place(grant.project.as_ref()));
-    eprintln!("{login} {done} {} in {place}.", scope.name());
+    eprintln!("{login} {done} {} in {place}.", grant.scope.name());
     Ok(())
 }
 
@@ -117,13 +101,9 @@ fn list(args: &List) -> Result<(), CliError> {
     let rows: Vec<_> = found
         .iter()
         .map(|member| {
-            let project = member.project.as_ref().map_or("all".to_owned(), ToString::to_string);
+            let project = cell(member.project.as_ref());
             [member.login.clone(), member.scope.name().to_owned(), project, member.created_by.clone()]
         })
         .collect();
     Ok(table::write(stdout, ["LOGIN", "SCOPE", "PROJECT", "MADE BY"], &rows)?)
-}
-
-fn place(project: Option<&ProjectSlug>) -> String {
-    project.map_or("all projects".to_owned(), |project| format!("project {project}"))
 }

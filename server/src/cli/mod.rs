@@ -3,6 +3,7 @@
 mod age;
 mod database;
 mod doctor;
+mod granted;
 mod member;
 mod project;
 mod prune;

@@ -6,14 +6,13 @@ use std::time::Duration;
 use clap::Subcommand;
 use plimsoll_domain::ids::ProjectSlug;
 use plimsoll_server::access::acts::{self, NewToken};
-use plimsoll_server::access::{Grant, Scope};
 use plimsoll_server::store::audit::Entry;
-use plimsoll_server::store::projects::Visibility;
 use plimsoll_server::store::tokens::{self, State, Token};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 
-use super::database::{Database, is_new};
+use super::database::Database;
+use super::granted::{Granted, cell, place};
 use super::{CliError, table};
 
 #[derive(Debug, clap::Args)]
@@ -34,24 +33,14 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct Create {
-    #[command(flatten)]
-    database: Database,
     /// What it is for; unique among the tokens in use.
     #[arg(long)]
     name: String,
-    /// What it may do: read, upload, agent or admin, each including those before it.
-    #[arg(long)]
-    scope: Scope,
-    /// The one project for which it works [default: all]
-    #[arg(long, value_name = "PROJECT")]
-    project: Option<ProjectSlug>,
+    #[command(flatten)]
+    granted: Granted,
     /// The time after which it ends, such as 90d [default: never]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     expires: Option<Duration>,
-    /// Who may read the project, if it is new [default: what the server that ran last with the data directory makes new
-    /// ones, else private]
-    #[arg(long, value_name = "VISIBILITY", env = "PLIMSOLL_NEW_PROJECTS")]
-    new_projects: Option<Visibility>,
     /// Print an object with all that is known of it.
     #[arg(long)]
     json: bool,
@@ -89,17 +78,11 @@ impl Args {
 }
 
 fn create(args: Create) -> Result<(), CliError> {
-    let Create { database, name, scope, project, expires, new_projects, json } = args;
-    let new = NewToken { name, grant: Grant { scope, project }, lasts: expires };
-    let visibility = database.new_projects(new_projects);
-    let ((secret, token), is_new) = database.with(async |pool| {
-        let is_new = is_new(&pool, new.grant.project.as_ref()).await?;
-        let by = Entry::new("console", "token.create");
-        Ok((acts::create_token(&pool, by, &new, visibility).await?, is_new))
+    let Create { name, granted, expires, json } = args;
+    let (secret, token) = granted.give(async |pool, grant, visibility| {
+        let new = NewToken { name, grant: grant.clone(), lasts: expires };
+        Ok(acts::create_token(pool, Entry::new("console", "token.create"), &new, visibility).await?)
     })?;
-    if let Some(project) = new.grant.project.as_ref().filter(|_| is_new) {
-        eprintln!("Project {project} is new, and {}.", visibility.name());
-    }
     eprintln!("Token {:?}: {}. It is not shown again.", token.name, what(&token));
     let mut stdout = std::io::stdout().lock();
     if json {
@@ -126,7 +109,7 @@ fn list(args: &List) -> Result<(), CliError> {
             [
                 token.name.clone(),
                 token.scope.name().to_owned(),
-                token.project.as_ref().map_or("all".to_owned(), ToString::to_string),
+                cell(token.project.as_ref()),
                 match token.state {
                     State::InUse => "in use",
                     State::Expired => "expired",
@@ -156,7 +139,7 @@ fn revoke(args: &Revoke) -> Result<(), CliError> {
 }
 
 fn what(token: &Token) -> String {
-    let place = token.project.as_ref().map_or("all projects".to_owned(), |project| format!("project {project}"));
+    let place = place(token.project.as_ref());
     let until = token.expires_at.map_or("does not expire".to_owned(), |at| format!("until {}", minute(at)));
     format!("{} for {place}, {until}", token.scope.name())
 }
