@@ -29,9 +29,14 @@ pub fn count(value: u64) -> String {
     grouped(&value.to_string())
 }
 
+/// How many of something: `1 error`, `48 errors`.
+pub fn counted(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
 /// `1 worker`, `48 workers`.
 pub fn workers(n: u32) -> String {
-    if n == 1 { "1 worker".to_owned() } else { format!("{} workers", count(n.into())) }
+    counted(n.into(), "worker")
 }
 
 /// A latency with its unit: ms below 10 s, then s.
@@ -166,6 +171,10 @@ mod tests {
             assert_eq!(number(value), text, "{value}");
         }
         assert_eq!(count(122_500), "122\u{202f}500");
+        assert_eq!(
+            (workers(1), workers(48), counted(0, "error")),
+            ("1 worker".into(), "48 workers".into(), "0 errors".into())
+        );
     }
 
     #[test]

@@ -221,6 +221,7 @@ fn value(metric: &MetricComparison, value: f64) -> String {
         Unit::Ms => format::latency(value),
         Unit::Tps => tps(value),
         Unit::Fraction => format!("{}{NARROW}%", format::percent(value)),
+        Unit::Workers if value == 1.0 => workers(1),
         Unit::Workers => format!("{} workers", format::number(value)),
     }
 }

@@ -79,14 +79,16 @@ pub(super) fn bounded_capacity(row: &mut Row, baseline: &[&Run], candidate: &Run
         Some(at) if fell && before.iter().any(|was| *was != Some(at)) => {
             let change = row.metric.change;
             row.undecided(format!(
-                "capacity was still growing at {at} workers and may be higher: let the staircase go on (max_workers)"
+                "capacity was still growing at {} and may be higher: let the staircase go on (max_workers)",
+                format::workers(at)
             ));
             row.metric.change = change;
         }
-        Some(at) => row.note(format!("at least: TPS was still growing at {at} workers")),
+        Some(at) => row.note(format!("at least: TPS was still growing at {}", format::workers(at))),
         None => {
             if let Some(at) = before.into_iter().flatten().next() {
-                row.note(format!("the baseline's is at least this: its TPS was still growing at {at} workers"));
+                let at = format::workers(at);
+                row.note(format!("the baseline's is at least this: its TPS was still growing at {at}"));
             }
         }
     }

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use plimsoll_domain::finding::Finding;
+use plimsoll_domain::format::workers;
 use plimsoll_domain::outcome::ErrorKind;
 use plimsoll_domain::percentile::MIN_FOR_P99;
 use plimsoll_domain::report::{Generator, Report, SCHEMA, SERVICE_GONE, Status, Step};
@@ -141,8 +142,8 @@ fn longest_request(spec: &RunSpec) -> Duration {
 /// nobody waits for any more can drain.
 async fn still_alive(session: &mut Session<'_>, spec: &RunSpec, step: &Step) -> Result<(), Halt> {
     session.remark(&format!(
-        "no request succeeded at {} workers: waiting for the open ones, at most {:.0} s, then asking alone",
-        step.workers,
+        "no request succeeded at {}: waiting for the open ones, at most {:.0} s, then asking alone",
+        workers(step.workers),
         longest_request(spec).as_secs_f64().ceil()
     ));
     session.rest(longest_request(spec)).await?;
@@ -168,5 +169,5 @@ fn service_gone(step: &Step) -> Halt {
         .map(|(kind, count): (&ErrorKind, &u64)| format!("{count} × {}", kind.name()))
         .collect();
     let how = if kinds.is_empty() { "no request ended".to_owned() } else { kinds.join(", ") };
-    Halt::ServiceGone(format!("the service stopped answering at {} workers: {how}", step.workers))
+    Halt::ServiceGone(format!("the service stopped answering at {}: {how}", workers(step.workers)))
 }

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_domain::format::{NARROW, count, duration};
+use plimsoll_domain::format::{NARROW, count, counted, duration, workers};
 use plimsoll_domain::plan::{Phases, Plan, Profile};
 use serde_json::{Value, json};
 
-use super::text::{counted, labelled, round};
+use super::text::{labelled, round};
 use crate::plan::{Loaded, profile_name};
 
 /// The longest part of a body that is shown.
@@ -98,7 +98,7 @@ fn first_body(loaded: &Loaded) -> Option<String> {
 fn rows(plan: &Plan, load: Load) -> Vec<Row> {
     let Phases { smoke, warm_up, staircase, stability } = &plan.phases;
     let mut rows = vec![
-        Row { name: "smoke", does: "1 worker".to_owned(), ms: smoke.duration_ms },
+        Row { name: "smoke", does: workers(1), ms: smoke.duration_ms },
         Row {
             name: "warm-up",
             does: format!("at least {}, then the most workers", counted(warm_up.min_requests.into(), "request")),
@@ -106,7 +106,7 @@ fn rows(plan: &Plan, load: Load) -> Vec<Row> {
         },
     ];
     if plan.profile == Profile::Pr {
-        let at = load.capacity.map_or("the capacity's workers".to_owned(), |n| counted(n.into(), "worker"));
+        let at = load.capacity.map_or("the capacity's workers".to_owned(), |n| workers(n));
         rows.push(Row { name: "capacity", does: at, ms: plan.executed_step_ms() });
     } else {
         let steps: Vec<String> = staircase.workers.iter().map(|workers| count((*workers).into())).collect();
@@ -120,7 +120,7 @@ fn rows(plan: &Plan, load: Load) -> Vec<Row> {
     }
     let soak = load.stability.map_or_else(
         || format!("the pinned load, else {} of the knee", round(stability.knee_fraction)),
-        |n| counted(n.into(), "worker"),
+        |n| workers(n),
     );
     rows.push(Row { name: "stability", does: soak, ms: plan.executed_stability_ms() });
     rows

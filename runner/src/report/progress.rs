@@ -4,11 +4,11 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use plimsoll_domain::format::{ABSENT, NARROW, count, duration, latency, number};
+use plimsoll_domain::format::{ABSENT, NARROW, count, counted, duration, latency, number, workers};
 use plimsoll_domain::plan::Profile;
 use plimsoll_domain::report::{PhaseKind, Step, StepRole};
 
-use super::text::{WIDTH, counted, width};
+use super::text::{WIDTH, width};
 use crate::plan::profile_name;
 use crate::progress::{Event, Live, Observer};
 use crate::spec::RunSpec;
@@ -121,7 +121,7 @@ impl Observer for Progress {
 /// One line: phase, workers at work, time left, TPS, P50, P99, errors. Blanks give way where the bar leaves it little room.
 pub(super) fn live_line(live: &Live) -> String {
     let ms = |value: Option<f64>| value.map_or_else(|| format!("{ABSENT}{NARROW}ms"), latency);
-    let workers = (live.workers > 0).then(|| counted(live.workers.into(), "worker"));
+    let workers = (live.workers > 0).then(|| workers(live.workers));
     let left = live.left.map_or("extending".to_owned(), |left| format!("{} left", duration(left.as_secs_f64())));
     let load = workers.into_iter().chain([left]).collect::<Vec<_>>().join(", ");
     let parts = [
@@ -182,7 +182,7 @@ fn phase_line(phase: PhaseKind, took: Duration, steps: &[Brief], shapes: u32) ->
         }
         PhaseKind::Stability => own.first().map_or_else(String::new, |step| {
             let p99 = step.p99_ms.map_or_else(String::new, |ms| format!(", P99 {}", latency(ms)));
-            format!("{}{p99}", counted(step.workers.into(), "worker"))
+            format!("{}{p99}", workers(step.workers))
         }),
     };
     format!("  ✓ {:<10} {:>10}   {told}", phase.name(), duration(took.as_secs_f64()))

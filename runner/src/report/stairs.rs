@@ -1,7 +1,7 @@
 //! The table of steps: a row a step, a bar a row, the knee marked.
 
 use plimsoll_domain::figures::{Figures, StepFigures};
-use plimsoll_domain::format::{ABSENT, NARROW, count, number, optional};
+use plimsoll_domain::format::{ABSENT, NARROW, count, number, optional, workers};
 use plimsoll_domain::percentile::MIN_FOR_P99;
 
 use super::text::{bar, per_cell, round, width};
@@ -49,13 +49,13 @@ fn errors(step: &StepFigures) -> String {
 fn notes(figures: &Figures) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(capacity) = figures.capacity.filter(|_| figures.shows_knee()) {
-        let (workers, tps) = (count(capacity.workers.into()), number(capacity.tps));
+        let (workers, tps) = (workers(capacity.workers), number(capacity.tps));
         notes.push(match capacity.lower_bound {
-            true => format!("← at least {workers} workers: TPS still grew at the last step"),
-            false if capacity.workers == 1 => {
-                format!("← knee: 1 worker reaches 95{NARROW}% of the capacity, {tps} TPS")
+            true => format!("← at least {workers}: TPS still grew at the last step"),
+            false => {
+                let reach = if capacity.workers == 1 { "reaches" } else { "reach" };
+                format!("← knee: {workers} {reach} 95{NARROW}% of the capacity, {tps} TPS")
             }
-            false => format!("← knee: {workers} workers reach 95{NARROW}% of the capacity, {tps} TPS"),
         });
     }
     let withheld: Vec<u64> =

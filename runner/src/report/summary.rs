@@ -6,7 +6,7 @@ use std::path::Path;
 use plimsoll_domain::comparison::Verdict;
 use plimsoll_domain::figures::{Figures, SmokeFigures, StabilityFigures};
 use plimsoll_domain::finding::{Finding, Severity};
-use plimsoll_domain::format::{NARROW, count, duration, latency, number, optional, percent};
+use plimsoll_domain::format::{NARROW, count, counted, duration, latency, number, optional, percent, workers};
 use plimsoll_domain::knee::Capacity;
 use plimsoll_domain::little;
 use plimsoll_domain::outcome::Outcomes;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::paint::Paint;
 use super::stairs;
-use super::text::{counted, labelled, round, wrapped};
+use super::text::{labelled, round, wrapped};
 
 /// What `run --json` prints.
 pub fn json(report: &Report, path: &Path) -> Value {
@@ -113,13 +113,13 @@ fn capacity_json(figures: &Figures) -> Value {
 }
 
 fn capacity_text(capacity: &Capacity, shows_knee: bool) -> String {
-    let (tps, at, knee) = (number(capacity.tps), count(capacity.at_workers.into()), count(capacity.workers.into()));
+    let (tps, at, knee) = (number(capacity.tps), workers(capacity.at_workers), count(capacity.workers.into()));
     if capacity.lower_bound {
-        format!("at least {tps} TPS at {at} workers: it still grew there")
+        format!("at least {tps} TPS at {at}: it still grew there")
     } else if shows_knee {
-        format!("{tps} TPS at {at} workers; the knee is at {knee}")
+        format!("{tps} TPS at {at}; the knee is at {knee}")
     } else {
-        format!("{tps} TPS at {at} workers: one step, which shows no knee")
+        format!("{tps} TPS at {at}: one step, which shows no knee")
     }
 }
 
@@ -145,7 +145,7 @@ fn stability_text(stability: &StabilityFigures, report: &Report) -> String {
         shown("max", step.max_ms),
         shown("mean", step.mean_ms),
         optional(step.tps),
-        counted(step.workers.into(), "worker"),
+        workers(step.workers),
         choice(stability.load_choice, report),
         duration(step.measured_s),
     )

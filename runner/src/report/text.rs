@@ -77,11 +77,6 @@ pub(super) fn per_cell(largest: f64, cells: usize) -> f64 {
     steps.iter().map(|step| step * decade).find(|unit| *unit >= least * (1.0 - 1e-9)).unwrap_or(10.0 * decade)
 }
 
-/// `1 worker`, `20 workers`.
-pub(super) fn counted(n: u64, noun: &str) -> String {
-    format!("{} {noun}{}", format::count(n), if n == 1 { "" } else { "s" })
-}
-
 /// A round figure without the zeros that three digits give it: `8`, `0.75`.
 pub(super) fn round(value: f64) -> String {
     let text = format::number(value);

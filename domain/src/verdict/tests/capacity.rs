@@ -45,3 +45,17 @@ fn a_capacity_that_was_still_growing_is_at_least() {
     assert_eq!(capacity.verdict, MetricVerdict::Inconclusive, "{capacity:?}");
     assert!(capacity.note.as_deref().unwrap().starts_with("capacity was still growing at 400 workers"));
 }
+
+#[test]
+fn one_worker_is_no_workers() {
+    let mut run = Run::of(&short().report());
+    let noted = |before: &Run, after: &Run| {
+        let mut row = row::Row::new(Metric::Capacity, &Policy::default());
+        ratio::bounded_capacity(&mut row, &[before], after);
+        row.metric.note.unwrap()
+    };
+    run.growing_at = Some(1);
+    assert_eq!(noted(&run, &run), "at least: TPS was still growing at 1 worker");
+    let settled = Run { growing_at: None, ..Run::of(&short().report()) };
+    assert!(noted(&run, &settled).ends_with("its TPS was still growing at 1 worker"));
+}
