@@ -24,7 +24,7 @@ const MAX_ROWS: usize = 60;
 /// A run that has just begun has an axis too.
 const LEAST_S: f64 = 60.0;
 
-/// By rising time. Without moments the panels are empty, so that the page does not jump when the first one comes.
+/// By rising time. Without moments the panels say so, and are there so that the page does not jump when the first one comes.
 pub fn live(moments: &[Moment], label: &str) -> Chart {
     let scene = Scene { moments };
     let value = |v: Option<f64>, written: fn(f64) -> String| v.map_or_else(|| "not known".to_owned(), written);
@@ -71,6 +71,16 @@ impl Scene<'_> {
                 |moment| moment.p99_ms.map(|ms| at(&lower, &p99, moment, ms / per_unit)),
                 ends[1].as_ref(),
             );
+            let empty = |panel: &Panel, canvas: &mut Canvas<'_>, what: &str| {
+                let middle = ((panel.left + panel.right) / 2.0, (panel.top + panel.bottom) / 2.0);
+                canvas.text(middle, Align::Middle, Ink::Mute, what);
+            };
+            if ends[0].is_none() {
+                empty(&upper, canvas, "no TPS told so far");
+            }
+            if ends[1].is_none() {
+                empty(&lower, canvas, "no P99 told so far: it needs more requests");
+            }
             let (unit, per) = if length < 180.0 { ("s", 1.0) } else { ("min", 60.0) };
             let ticks = Linear::holding([length / per], if size == Size::Narrow { 5 } else { 8 }).ticks();
             let ticks: Vec<_> = ticks.into_iter().map(|(v, label)| (v * per / length, label)).collect();
@@ -164,8 +174,14 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_figures_has_empty_panels() {
+    fn a_run_without_figures_has_panels_that_say_so() {
         let drawn = live(&[], "<v>").markup();
+        for told in ["no TPS told so far", "no P99 told so far"] {
+            assert!(drawn.contains(told), "{told}: {drawn}");
+        }
+        let begun = live(&moments(5), "v").markup();
+        assert!(!begun.contains("no TPS told") && begun.contains("no P99 told so far"), "{begun}");
+        assert!(!live(&moments(9), "v").markup().contains("told so far"));
         assert!(drawn.contains("TPS is not known, P99 not known") && drawn.contains("&lt;v&gt;"), "{drawn}");
         assert!(!live(&moments(1), "v").markup().contains("NaN"));
     }
