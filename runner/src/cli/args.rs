@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use plimsoll_domain::ids::{CommitSha, ProjectSlug, RunId};
+use plimsoll_domain::job::Wanted;
 use plimsoll_domain::plan::Profile;
 
 use crate::exit::{self, Failure};
@@ -174,18 +175,8 @@ pub(super) struct SubmitArgs {
     /// The project to measure.
     #[arg(long)]
     pub(super) project: ProjectSlug,
-    /// A tag, or a name for the commit.
-    #[arg(long, value_parser = name)]
-    pub(super) tag: Option<String>,
-    /// The commit to measure.
-    #[arg(long, value_name = "SHA")]
-    pub(super) commit: Option<CommitSha>,
-    /// A branch, or the one that the commit is on.
-    #[arg(long, value_parser = name)]
-    pub(super) branch: Option<String>,
-    /// The pull request that the revision belongs to.
-    #[arg(long, value_name = "NUMBER")]
-    pub(super) pull_request: Option<u64>,
+    #[command(flatten)]
+    pub(super) git: GitArgs,
     /// The plan in the repository, when it is not where the runner looks for it.
     #[arg(long, value_name = "PATH")]
     pub(super) plan: Option<String>,
@@ -227,24 +218,31 @@ pub(super) struct CancelArgs {
     pub(super) server: ServerArgs,
 }
 
+/// What git, or its host, calls a revision. What is measured here needs only what differs from the checkout.
+#[derive(Debug, Args)]
+pub(super) struct GitArgs {
+    /// A tag, or another name for the commit.
+    #[arg(long, value_parser = name)]
+    pub(super) tag: Option<String>,
+    /// The commit.
+    #[arg(long, value_name = "SHA")]
+    pub(super) commit: Option<CommitSha>,
+    /// The branch, or the one that the commit is on.
+    #[arg(long, value_parser = name)]
+    pub(super) branch: Option<String>,
+    /// The pull request that the revision belongs to.
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) pull_request: Option<u64>,
+}
+
 /// What is measured. By default the checkout that the plan lies in says so.
 #[derive(Debug, Args)]
 pub(super) struct RevisionArgs {
     /// What is measured: a commit when it is hexadecimal, else a tag.
     #[arg(long, value_name = "NAME", value_parser = name)]
     pub(super) revision: Option<String>,
-    /// A name of the checked out commit, or of the one that --commit names.
-    #[arg(long, value_parser = name)]
-    pub(super) tag: Option<String>,
-    /// Another commit than the checked out one.
-    #[arg(long, value_name = "SHA")]
-    pub(super) commit: Option<CommitSha>,
-    /// The branch, when the checkout is detached.
-    #[arg(long, value_parser = name)]
-    pub(super) branch: Option<String>,
-    /// The pull request, when no workflow's environment tells it.
-    #[arg(long, value_name = "NUMBER")]
-    pub(super) pull_request: Option<u64>,
+    #[command(flatten)]
+    pub(super) git: GitArgs,
     /// Inference engine and version, for example "onnxruntime 1.22".
     #[arg(long, value_parser = name)]
     pub(super) engine: Option<String>,
@@ -337,14 +335,26 @@ impl PlanArgs {
     }
 }
 
+impl GitArgs {
+    pub(super) fn wanted(&self) -> Wanted {
+        Wanted {
+            commit: self.commit.clone(),
+            tag: self.tag.clone(),
+            branch: self.branch.clone(),
+            pull_request: self.pull_request,
+            merge_base: None,
+        }
+    }
+}
+
 impl RevisionArgs {
     pub(super) fn named(&self) -> Named {
         Named {
             revision: self.revision.clone(),
-            tag: self.tag.clone(),
-            commit: self.commit.clone(),
-            branch: self.branch.clone(),
-            pull_request: self.pull_request,
+            tag: self.git.tag.clone(),
+            commit: self.git.commit.clone(),
+            branch: self.git.branch.clone(),
+            pull_request: self.git.pull_request,
             engine: self.engine.clone(),
         }
     }

@@ -1,7 +1,7 @@
 //! `plimsoll submit` and `plimsoll cancel`: runs that a runner of the server carries out.
 
 use plimsoll_domain::ids::RunId;
-use plimsoll_domain::job::{Run, RunRequest, Wanted};
+use plimsoll_domain::job::{Run, RunRequest};
 use plimsoll_domain::plan::Profile;
 use serde_json::{Value, json};
 
@@ -16,13 +16,7 @@ pub(super) async fn execute(args: &SubmitArgs, paint: Paint) -> Result<Done, Fai
     let server = args.server.needed()?;
     let wanted = RunRequest {
         project: args.project.clone(),
-        revision: Wanted {
-            commit: args.commit.clone(),
-            tag: args.tag.clone(),
-            branch: args.branch.clone(),
-            pull_request: args.pull_request,
-            merge_base: None,
-        },
+        revision: args.git.wanted(),
         plan: args.plan.clone(),
         plan_commit: None,
         profile: args.profile.map(Profile::from),
