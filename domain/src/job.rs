@@ -4,6 +4,7 @@
 //! type's own bounds.
 
 mod request;
+pub mod say;
 
 use std::collections::BTreeMap;
 
@@ -185,6 +186,23 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// Of which only the stage is known.
+    pub fn at(elapsed_ms: u64, stage: Stage) -> Self {
+        Self {
+            elapsed_ms,
+            stage,
+            workers: None,
+            left_ms: None,
+            done: None,
+            tps: None,
+            p50_ms: None,
+            p99_ms: None,
+            errors: None,
+            gpu_utilisation: None,
+            gpu_memory_bytes: None,
+        }
+    }
+
     /// Whether every figure is one.
     pub fn is_sound(&self) -> bool {
         let share = |value: Option<f64>| value.is_none_or(|v| (0.0..=1.0).contains(&v));

@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use plimsoll_domain::ids::RunId;
-use plimsoll_domain::job::{LiveEvent, Run, State};
+use plimsoll_domain::job::{LiveEvent, Run, State, say};
 
 use super::args::WatchArgs;
 use super::{Done, submit};
@@ -57,7 +57,7 @@ pub(super) async fn follow(server: &Server, run: Run, retry_for: Duration, paint
         }
         _ => labelled(
             "Run",
-            &format!("{}: {}", run.state.name(), one_line(run.reason.as_deref().unwrap_or("no reason told"))),
+            &format!("{}: {}", say::word(run.state), one_line(run.reason.as_deref().unwrap_or("no reason told"))),
         ),
     };
     if let Some(page) = submit::page(server, &run) {

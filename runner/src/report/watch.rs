@@ -4,10 +4,9 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use plimsoll_domain::format::{ABSENT, NARROW, duration, latency, number};
-use plimsoll_domain::job::{Live, Progress, Run, State};
+use plimsoll_domain::format::duration;
+use plimsoll_domain::job::{Live, Progress, Run, State, say};
 
-use super::text::counted;
 use crate::upload::Wait;
 
 /// Writes what happens to one run.
@@ -60,11 +59,11 @@ impl Watch {
                 if let Some(done) = progress.done {
                     bar.set_position((done.clamp(0.0, 1.0) * 1_000.0) as u64);
                 }
-                bar.set_message(progress_line(progress));
+                bar.set_message(say::all_figures(progress));
             }
             None if self.last_line.is_none_or(|last| last.elapsed() >= EVERY) => {
                 self.last_line = Some(Instant::now());
-                self.line(&format!("    {}", progress_line(progress)));
+                self.line(&format!("    {}", say::all_figures(progress)));
             }
             None => {}
         }
@@ -73,7 +72,7 @@ impl Watch {
 
 /// `v1.9.2 of sentiment, run 0190…: running`.
 pub fn heading(run: &Run) -> String {
-    format!("{} of {}, run {}: {}", run.label, run.project, run.run_id, run.state.name())
+    format!("{} of {}, run {}: {}", run.label, run.project, run.run_id, say::word(run.state))
 }
 
 /// What is waited for, for how long, and how often it was tried.
@@ -85,67 +84,18 @@ pub fn waiting(server: &str, wait: &Wait<'_>) -> String {
 }
 
 fn state_line(state: State, attempt: u32, runner: Option<&str>) -> String {
-    let runner = runner.map_or_else(String::new, |name| format!(" on {name}"));
-    let again = if attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
-    let what = match state {
-        State::Queued => "waits for a runner",
-        State::Leased => "is being prepared",
-        State::Running => "is being measured",
-        State::Done => "is measured",
-        State::Failed | State::Cancelled | State::Expired => return format!("  {}", state.name()),
-    };
-    format!("  {what}{runner}{again}")
-}
-
-/// One line: stage, workers, time left, TPS, P50, P99, errors, GPU. What is not known is left out, or a dash.
-fn progress_line(progress: &Progress) -> String {
-    let workers = progress.workers.map(|workers| counted(workers.into(), "worker"));
-    let left = progress.left_ms.map(|ms| format!("{} left", duration(Duration::from_millis(ms).as_secs_f64())));
-    let load = [workers, left].into_iter().flatten().collect::<Vec<_>>().join(", ");
-    let stage = format!("{} {load}", progress.stage.name()).trim_end().to_owned();
-    if !progress.stage.is_measuring() {
-        return stage;
+    if state.is_final() {
+        return format!("  {}", say::word(state));
     }
-    let ms = |value: Option<f64>| value.map_or_else(|| format!("{ABSENT}{NARROW}ms"), latency);
-    let parts = [
-        Some(stage),
-        Some(format!("{} TPS", progress.tps.map_or_else(|| ABSENT.to_owned(), number))),
-        Some(format!("P50 {}", ms(progress.p50_ms))),
-        Some(format!("P99 {}", ms(progress.p99_ms))),
-        progress.errors.map(|errors| counted(errors, "error")),
-        progress.gpu_utilisation.map(|share| format!("GPU {}{NARROW}%", number((share * 100.0).round()))),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
+    let again = if attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
+    format!("  {}{again}", say::place(state, runner))
 }
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_domain::job::Stage;
+    use plimsoll_domain::format::NARROW;
 
     use super::*;
-
-    fn progress(stage: Stage) -> Progress {
-        serde_json::from_value(serde_json::json!({ "elapsed_ms": 1, "stage": stage })).unwrap()
-    }
-
-    #[test]
-    fn a_line_says_what_is_known_and_a_dash_where_a_figure_belongs() {
-        assert_eq!(progress_line(&progress(Stage::Checkout)), "checkout");
-        let bare = progress_line(&progress(Stage::WarmUp));
-        assert_eq!(bare, format!("warm-up  {ABSENT} TPS  P50 {ABSENT}{NARROW}ms  P99 {ABSENT}{NARROW}ms"));
-        let full = Progress {
-            workers: Some(20),
-            left_ms: Some(180_000),
-            tps: Some(176.0),
-            p50_ms: Some(101.0),
-            p99_ms: Some(261.0),
-            errors: Some(0),
-            gpu_utilisation: Some(0.874),
-            ..progress(Stage::Staircase)
-        };
-        let line = progress_line(&full).replace(NARROW, " ");
-        assert_eq!(line, "staircase 20 workers, 3 min left  176 TPS  P50 101 ms  P99 261 ms  0 errors  GPU 87.0 %");
-    }
 
     #[test]
     fn a_pause_says_for_whom_why_how_long_and_how_often() {
@@ -159,7 +109,7 @@ mod tests {
 
     #[test]
     fn states_are_told_in_words() {
-        assert_eq!(state_line(State::Queued, 0, None), "  waits for a runner");
-        assert_eq!(state_line(State::Running, 2, Some("a10-1")), "  is being measured on a10-1, attempt 2");
+        assert_eq!(state_line(State::Queued, 0, None), "  waiting");
+        assert_eq!(state_line(State::Running, 2, Some("a10-1")), "  running on a10-1, attempt 2");
     }
 }

@@ -126,12 +126,9 @@ fn a_broken_stream_goes_on_after_the_last_event_and_the_verdict_ends_it() {
     assert_eq!((code, &document["verdict"], &document["exit_code"]), (1, &json!("regressed"), &json!(1)), "{told}");
     assert_eq!(document["url"], json!(format!("{}/test/runs/1", server.address)));
     let page = told.find(&format!("Page        {}/test/runs/1\n", server.address)).expect("the page's address");
-    assert!(page < told.find("is being prepared").unwrap(), "it is there at once: {told}");
+    assert!(page < told.find("preparing on").unwrap(), "it is there at once: {told}");
     let lines = |part: &str| told.lines().filter(|line| line.contains(part)).count();
-    assert_eq!(
-        (lines("is being prepared on a10-1"), lines("is being measured"), lines("staircase 5 workers")),
-        (1, 1, 1)
-    );
+    assert_eq!((lines("preparing on a10-1"), lines("running on"), lines("staircase, 5 workers")), (1, 1, 1));
     let asked = server.heads(&format!("get /api/v1/runs/{RUN}/events "));
     let last: Vec<bool> = asked.iter().map(|head| head.contains("last-event-id: 2\r\n")).collect();
     assert_eq!(last, [false, true, true], "{asked:?}");

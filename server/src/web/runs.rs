@@ -9,7 +9,7 @@ use plimsoll_domain::ids::{ProjectSlug, RunId};
 use plimsoll_domain::job::{self, Run};
 use serde::Deserialize;
 
-use super::run::say::{figures, look, state_word};
+use super::run::say::{look, state_word};
 use super::view::{Frame, Here, Look, Page, VerdictWord, ago, render, sentence};
 use crate::access::{Caller, Scope, Told as _};
 use crate::error::{AppError, Result};
@@ -140,7 +140,7 @@ impl Row {
         let href = format!("/{}/runs/{}", run.project, run.run_id);
         let why = match (&run.sentence, &run.progress) {
             (Some(judged), _) => judged.clone(),
-            (None, Some(now)) if run.state == job::State::Running => sentence(&figures(now)),
+            (None, Some(now)) if run.state == job::State::Running => sentence(&job::say::figures(now)),
             (None, _) if run.state == job::State::Queued && !run.labels.is_empty() => {
                 let labels: Vec<String> = run.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
                 format!("Needs {}.", labels.join(", "))

@@ -1,7 +1,7 @@
 //! How a run goes, in one sentence.
 
-use plimsoll_domain::format::{self, NARROW};
-use plimsoll_domain::job::{Progress, Run, State};
+use plimsoll_domain::job::say::{figures, on, place, word as state_of};
+use plimsoll_domain::job::{Run, State};
 
 use crate::web::view::{Look, sentence, word};
 
@@ -9,9 +9,7 @@ use crate::web::view::{Look, sentence, word};
 pub(in crate::web) fn state_word(run: &Run) -> String {
     match (run.state, run.verdict) {
         (_, Some(verdict)) => word(verdict),
-        (State::Queued, _) => "Waiting".to_owned(),
-        (State::Leased, _) => "Preparing".to_owned(),
-        (state, None) => sentence(state.name()).trim_end_matches('.').to_owned(),
+        (state, None) => capital(state_of(state)),
     }
 }
 
@@ -26,21 +24,16 @@ pub(in crate::web) fn look(run: &Run) -> Look {
 
 /// `served` tells whether a runner fits.
 pub(super) fn say(run: &Run, served: bool) -> String {
-    let runner = run.runner.as_deref().unwrap_or("A runner");
-    // The name is not told to everybody.
-    let on = run.runner.as_ref().map(|name| format!(" on {name}")).unwrap_or_default();
+    let runner = run.runner.as_deref();
+    let on = on(runner);
     let reason = run.reason.as_deref().map(sentence).unwrap_or_default();
     match (run.state, &run.sentence) {
         (_, Some(judged)) => judged.clone(),
         (State::Queued, _) => joined(&reason, &waiting(run, served)),
-        (State::Leased, _) => match &run.progress {
-            Some(now) if !now.stage.is_measuring() => format!("{runner} has it: {}.", now.stage.name()),
-            _ => format!("{runner} has it and prepares."),
-        },
-        (State::Running, _) => match &run.progress {
-            Some(now) => format!("Running{on}: {}.", figures(now)),
-            None => format!("Running{on}."),
-        },
+        (State::Leased | State::Running, _) => {
+            let now = run.progress.as_ref().map(|now| format!(": {}", figures(now))).unwrap_or_default();
+            format!("{}{now}.", capital(&place(run.state, runner)))
+        }
         (State::Done, _) => "Measured; the verdict comes in a moment.".to_owned(),
         (State::Failed, _) => joined(&format!("It could not be measured{on}."), &reason),
         (State::Cancelled, _) => joined("Cancelled.", &reason),
@@ -65,24 +58,8 @@ fn waiting(run: &Run, served: bool) -> String {
     }
 }
 
-/// `staircase, 48 workers, 312 TPS, P99 171 ms; about 9 min left`, as far as it is known.
-pub(in crate::web) fn figures(now: &Progress) -> String {
-    let workers = now.workers.map(format::workers);
-    let parts = [
-        Some(now.stage.name().to_owned()),
-        workers,
-        now.tps.map(|tps| format!("{}{NARROW}TPS", format::number(tps))),
-        now.p99_ms.map(|ms| format!("P99 {}", format::latency(ms))),
-    ];
-    let known = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
-    let left = now.left_ms.map(|ms| format!("; about {} left", about(ms))).unwrap_or_default();
-    format!("{known}{left}")
-}
-
-/// Whole minutes above 100 s.
-fn about(ms: u64) -> String {
-    let seconds = ms as f64 / 1_000.0;
-    format::duration(if seconds >= 100.0 { (seconds / 60.0).round() * 60.0 } else { seconds })
+fn capital(text: &str) -> String {
+    sentence(text).trim_end_matches('.').to_owned()
 }
 
 fn joined(first: &str, second: &str) -> String {
@@ -95,7 +72,7 @@ mod tests {
 
     use plimsoll_domain::comparison::Verdict;
     use plimsoll_domain::ids::RunId;
-    use plimsoll_domain::job::{Kind, Stage, Wanted};
+    use plimsoll_domain::job::{Kind, Progress, Stage, Wanted};
     use uuid::Uuid;
 
     use super::*;
@@ -126,19 +103,7 @@ mod tests {
     }
 
     fn progress(stage: Stage) -> Progress {
-        Progress {
-            elapsed_ms: 0,
-            stage,
-            workers: None,
-            left_ms: None,
-            done: None,
-            tps: None,
-            p50_ms: None,
-            p99_ms: None,
-            errors: None,
-            gpu_utilisation: None,
-            gpu_memory_bytes: None,
-        }
+        Progress::at(0, stage)
     }
 
     #[test]
@@ -158,8 +123,8 @@ mod tests {
         assert_eq!(say(&little, true), "Running on gpu-host-1: warm-up.");
         assert_eq!(say(&run(State::Running), true), "Running on gpu-host-1.");
         let checkout = Run { progress: Some(progress(Stage::Checkout)), ..run(State::Leased) };
-        assert_eq!(say(&checkout, true), "gpu-host-1 has it: checkout.");
-        assert_eq!(say(&Run { runner: None, ..checkout }, true), "A runner has it: checkout.");
+        assert_eq!(say(&checkout, true), "Preparing on gpu-host-1: checkout.");
+        assert_eq!(say(&Run { runner: None, ..checkout }, true), "Preparing: checkout.");
         assert_eq!(say(&Run { runner: None, ..little }, true), "Running: warm-up.");
     }
 
