@@ -141,13 +141,32 @@ pub struct Assignment {
 
 /// `POST /api/v1/agent/runs/{run}/heartbeat`: renews the lease and tells how the run goes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object with lease and progress")]
+#[serde(deny_unknown_fields, expecting = "an object with lease, progress and draining")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Heartbeat {
     pub lease: LeaseId,
     /// What happened since the last one, in order; at most [`MAX_PROGRESS`].
     #[serde(default)]
     pub progress: Vec<Progress>,
+    /// The runner was told to end, and takes no run after this one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub draining: bool,
+}
+
+/// `GET /api/v1/agent/reach`: the projects whose runs the caller's token may carry out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Reach {
+    /// All, also those that are not there yet.
+    pub everywhere: bool,
+    /// Else these.
+    pub projects: Vec<ProjectSlug>,
+}
+
+impl Reach {
+    pub fn covers(&self, project: &ProjectSlug) -> bool {
+        self.everywhere || self.projects.contains(project)
+    }
 }
 
 /// Entries of one heartbeat.

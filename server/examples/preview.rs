@@ -69,7 +69,7 @@ async fn runs(state: &AppState, caller: &Caller) -> plimsoll_server::error::Resu
     for _ in 0..3 {
         let lease = runner.take(state, caller).await?;
         let progress = (0..40).map(|second| moment(second, Stage::WarmUp)).collect();
-        jobs::heartbeat(state, lost, &Heartbeat { lease, progress }).await?;
+        jobs::heartbeat(state, lost, &Heartbeat { lease, progress, draining: false }).await?;
         let over = "update jobs set lease_expires_at = now() - interval '1 second' where lease is not null";
         sqlx::query(over).execute(state.pool()).await.expect("the database");
         leases::run_once(state).await?;
@@ -81,7 +81,7 @@ async fn runs(state: &AppState, caller: &Caller) -> plimsoll_server::error::Resu
     for part in 0..12 {
         let stage = if part < 1 { Stage::WarmUp } else { Stage::Staircase };
         let progress = (part * 50..(part + 1) * 50).map(|second| moment(second, stage)).collect();
-        jobs::heartbeat(state, running, &Heartbeat { lease, progress }).await?;
+        jobs::heartbeat(state, running, &Heartbeat { lease, progress, draining: false }).await?;
     }
     ask(state, caller, "sentiment", "v1.9.1", &[("gpu", "A10")]).await?;
     ask(state, caller, "sentiment", "v1.9.1-h200", &[("gpu", "H200")]).await?;

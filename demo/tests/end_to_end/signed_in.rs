@@ -151,8 +151,6 @@ impl Machine {
 
     async fn beat(&self, token: &str, job: &Assignment, second: u64, stage: Stage) -> Value {
         let progress = Progress {
-            elapsed_ms: second * 1_000,
-            stage,
             workers: Some(48),
             left_ms: Some(540_000),
             done: Some(0.4),
@@ -161,9 +159,9 @@ impl Machine {
             p99_ms: Some(171.0),
             errors: Some(0),
             gpu_utilisation: Some(0.61),
-            gpu_memory_bytes: None,
+            ..Progress::at(second * 1_000, stage)
         };
-        let heartbeat = Heartbeat { lease: job.lease, progress: vec![progress] };
+        let heartbeat = Heartbeat { lease: job.lease, progress: vec![progress], draining: false };
         let path = format!("/api/v1/agent/runs/{}/heartbeat", job.run_id);
         let (status, answer) = self.post(token, &path, &json!(heartbeat)).await;
         assert_eq!(status, 200, "{answer}");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_domain::ids::RunId;
-use plimsoll_domain::job::{Assignment, Claim, Ended, Heartbeat, HeartbeatAnswer, RunRequest};
+use plimsoll_domain::job::{Assignment, Claim, Ended, Heartbeat, HeartbeatAnswer, Reach, RunRequest};
 use reqwest::{Method, header};
 use serde::Serialize;
 
@@ -13,6 +13,8 @@ use crate::upload::{Server, ServerError, parse};
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest answer that is read.
 const MAX_ANSWER: usize = 64 << 10;
+/// A member may have many projects.
+const MAX_REACH: usize = 4 << 20;
 
 impl Server {
     /// Waits for a job; `None` when there is none in that time.
@@ -25,7 +27,7 @@ impl Server {
     }
 
     /// Whether the token may ask for jobs. A request without content is refused for that only once its token is accepted;
-    /// it takes no job and gives none back. It does not tell for which projects. One try.
+    /// it takes no job and gives none back. For which projects, [`Self::reach`] tells. One try.
     pub(super) async fn may_claim(&self) -> Result<(), ServerError> {
         let request = self.request(Method::POST, self.url("api/v1/agent/claim")?).timeout(TIMEOUT);
         let request = request.header(header::CONTENT_TYPE, "application/json");
@@ -33,6 +35,16 @@ impl Server {
             Err(ServerError::Refused { status: 400 | 415 | 422, .. }) => Ok(()),
             Err(error) => Err(error),
             Ok(_) => Err(ServerError::Strange("it takes a request for a job without content".to_owned())),
+        }
+    }
+
+    /// The projects whose runs the token may carry out; `None`: this server does not say. One try.
+    pub(super) async fn reach(&self) -> Result<Option<Reach>, ServerError> {
+        let request = self.request(Method::GET, self.url("api/v1/agent/reach")?).timeout(TIMEOUT);
+        match self.once_within(request, MAX_REACH).await.map_err(|tried| tried.error) {
+            Ok(bytes) => parse(&bytes).map(Some),
+            Err(ServerError::Refused { status: 404 | 405, .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

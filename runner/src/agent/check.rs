@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use plimsoll_domain::ids::ProjectSlug;
+
 use super::checkout::Repository;
 use super::config::{Config, Place, Recipe};
 use super::facts::least;
@@ -12,6 +14,7 @@ use super::{clean, environment, ports, token};
 use crate::exit::Failure;
 use crate::spool;
 use crate::telemetry::gpu::Gpus;
+use crate::upload::Server;
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +29,11 @@ pub async fn check(config: &Config) -> Vec<Looked> {
     let mut all = vec![looked("token", token::server(config, &environment).map(drop).map_err(text))];
     if let Ok(server) = token::server(config, &environment) {
         let accepted = server.may_claim().await.map_err(|error| text(token::failure(config, &server, error)));
+        let accepts = accepted.is_ok();
         all.push(looked(&format!("server {}", server.address()), accepted));
+        if accepts {
+            all.extend(reached(config, &server).await);
+        }
     }
     let state = State::open(&config.state);
     let place = format!("state {}", config.state.display());
@@ -58,6 +65,27 @@ pub async fn check(config: &Config) -> Vec<Looked> {
         all.push(looked(&format!("project {}", recipe.project), project(recipe, &state, &around).await));
     }
     all
+}
+
+/// Whether the token reaches each project; nothing where the server is too old to say.
+async fn reached(config: &Config, server: &Server) -> Vec<Looked> {
+    let reach = match server.reach().await {
+        Ok(Some(reach)) => reach,
+        Ok(None) => return Vec::new(),
+        Err(error) => return vec![looked("the token's reach", Err(text(token::failure(config, server, error))))],
+    };
+    let look = |project: &ProjectSlug| match reach.covers(project) {
+        true => Ok(()),
+        false => Err(format!(
+            "its runs are not for this token → `plimsoll-server token create --scope agent` makes one for all projects, \
+             with `--project {project}` one for this project alone"
+        )),
+    };
+    config
+        .projects
+        .iter()
+        .map(|recipe| looked(&format!("token for {}", recipe.project), look(&recipe.project)))
+        .collect()
 }
 
 async fn project(recipe: &Recipe, state: &State, around: &shell::Surroundings) -> Result<(), String> {

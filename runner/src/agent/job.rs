@@ -67,6 +67,11 @@ impl<'a> Job<'a> {
         Self { agent, recipe, assignment, stopper: Arc::new(Stopper::new()), feed: Feed::new(), given_back }
     }
 
+    /// It is the last one.
+    pub(super) fn drain(&self) {
+        self.feed.drain();
+    }
+
     pub(super) async fn run(&self) -> Outcome {
         let (server, assignment) = (self.agent.server.clone(), self.assignment.clone());
         let heart = tokio::spawn(pulse::beat(server, assignment, self.feed.clone(), self.stopper.clone()));

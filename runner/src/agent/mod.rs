@@ -239,6 +239,7 @@ impl Agent {
         let (mut drain, mut now) = (asked.drain.clone(), asked.now.clone());
         let too_late = async {
             turned(&mut drain).await;
+            job.drain();
             tokio::time::sleep(self.config.drain_timeout).await;
         };
         let running = job.run();

@@ -29,11 +29,12 @@ struct Told {
     begun: Instant,
     stage: Stage,
     waiting: VecDeque<Progress>,
+    draining: bool,
 }
 
 impl Feed {
     pub(super) fn new() -> Self {
-        let told = Told { begun: Instant::now(), stage: Stage::Checkout, waiting: VecDeque::new() };
+        let told = Told { begun: Instant::now(), stage: Stage::Checkout, waiting: VecDeque::new(), draining: false };
         let feed = Self { told: Arc::new(Mutex::new(told)), news: Arc::default() };
         feed.stage(Stage::Checkout);
         feed
@@ -44,6 +45,12 @@ impl Feed {
         told.stage = stage;
         let progress = told.now();
         told.push(progress);
+        self.news.notify_one();
+    }
+
+    /// The agent was told to end, and takes no other run.
+    pub(super) fn drain(&self) {
+        self.told().draining = true;
         self.news.notify_one();
     }
 
@@ -67,19 +74,7 @@ impl Feed {
 
 impl Told {
     fn now(&self) -> Progress {
-        Progress {
-            elapsed_ms: millis(self.begun.elapsed()),
-            stage: self.stage,
-            workers: None,
-            left_ms: None,
-            done: None,
-            tps: None,
-            p50_ms: None,
-            p99_ms: None,
-            errors: None,
-            gpu_utilisation: None,
-            gpu_memory_bytes: None,
-        }
+        Progress::at(millis(self.begun.elapsed()), self.stage)
     }
 
     /// The course so far is kept, and what is now; what lies between gives way.
@@ -144,12 +139,13 @@ impl Observer for Listener<'_> {
 pub(super) async fn beat(server: Server, assignment: Assignment, feed: Feed, stopper: Arc<Stopper>) {
     let run = assignment.run_id;
     let mut heart = Heart::new(&assignment);
+    let mut knows_draining = true;
     loop {
         tokio::time::sleep(SHORTEST).await;
         let _ = tokio::time::timeout(heart.interval.saturating_sub(SHORTEST), feed.news.notified()).await;
-        let progress = feed.take();
+        let (progress, draining) = (feed.take(), knows_draining && feed.told().draining);
         let sent = Instant::now();
-        let beat = Heartbeat { lease: heart.lease, progress };
+        let beat = Heartbeat { lease: heart.lease, progress, draining };
         let last_moment = heart.until + heart.grace;
         let answer =
             tokio::time::timeout_at(last_moment.max(sent + MIN_WAIT).into(), server.heartbeat(run, &beat)).await;
@@ -165,6 +161,11 @@ pub(super) async fn beat(server: Server, assignment: Assignment, feed: Feed, sto
             Err(ServerError::Refused { status: 404 | 409 | 410, message, problem: true }) => {
                 stopper.stop(Stop::LeaseLost(format!("the server says: {message}")));
                 return;
+            }
+            // A server of before there was draining takes no field that it does not know.
+            Err(ServerError::Refused { status: 400 | 422, .. }) if beat.draining => {
+                knows_draining = false;
+                feed.put_back(beat.progress);
             }
             Err(error) => {
                 feed.put_back(beat.progress);

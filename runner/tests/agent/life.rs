@@ -265,6 +265,8 @@ fn asked_to_end_it_finishes_its_job_and_asked_again_it_gives_the_job_back() {
     server.wait_for_report();
     assert_eq!(agent.wait().0, Some(0));
     assert_eq!(server.asked().len(), 1, "no further job is asked for");
+    let beats = server.beats();
+    assert!(!beats[0].draining && beats.last().unwrap().draining, "the server is told that it is the last one");
 
     bench.take("2m");
     server.give(Claimed::Job(bench.job()));
@@ -279,6 +281,21 @@ fn asked_to_end_it_finishes_its_job_and_asked_again_it_gives_the_job_back() {
     let ended = server.wait_for_end();
     assert_eq!(ended.how, Ending::Released);
     assert_eq!(agent.wait().0, Some(0));
+}
+
+#[test]
+fn a_server_that_does_not_know_of_draining_hears_the_heartbeats_all_the_same() {
+    let server = Server::start();
+    let bench = Bench::new(&server, "");
+    server.be_old();
+    server.give(Claimed::Job(bench.job()));
+    let agent = bench.agent(&[]);
+    server.wait_for_stage(Stage::Smoke);
+    agent.signal(Signal::TERM);
+    server.wait_for_stage(Stage::CleanUp);
+    server.wait_for_report();
+    assert_eq!(agent.wait().0, Some(0));
+    assert_eq!(server.not_understood(), 1, "it is said once");
 }
 
 #[test]

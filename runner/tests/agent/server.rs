@@ -38,6 +38,11 @@ struct Inner {
     is_away: bool,
     /// The project that the token does not reach.
     forbids: Option<String>,
+    /// The projects that the token reaches; `None`: a server that does not say.
+    reach: Option<Value>,
+    /// Refuses heartbeats with what it does not know, and counts them.
+    is_old: bool,
+    not_understood: usize,
     /// What is said to every request for a job.
     refuses: Option<(u16, Value)>,
     requests: Vec<String>,
@@ -89,6 +94,20 @@ impl Server {
     /// Gives no job to this token.
     pub(crate) fn refuse(&self, status: u16, body: Value) {
         self.with(|inner| inner.refuses = Some((status, body)));
+    }
+
+    /// Knows no draining from now on.
+    pub(crate) fn be_old(&self) {
+        self.with(|inner| inner.is_old = true);
+    }
+
+    pub(crate) fn not_understood(&self) -> usize {
+        self.with(|inner| inner.not_understood)
+    }
+
+    /// Says so of the token's reach.
+    pub(crate) fn reach(&self, reach: Value) {
+        self.with(|inner| inner.reach = Some(reach));
     }
 
     pub(crate) fn beats(&self) -> Vec<Heartbeat> {
@@ -189,9 +208,21 @@ impl Server {
                 }
                 continue;
             }
+            if line.contains("/agent/reach") {
+                match self.with(|inner| inner.reach.clone()) {
+                    Some(reach) => answer(&stream, 200, &reach)?,
+                    None => answer(&stream, 404, &json!({ "title": "Not Found" }))?,
+                }
+                continue;
+            }
             if line.contains("/heartbeat") {
                 let beat: Heartbeat = serde_json::from_slice(&body).unwrap();
                 assert!(beat.progress.iter().all(plimsoll_domain::job::Progress::is_sound));
+                if beat.draining && self.with(|inner| inner.is_old) {
+                    self.with(|inner| inner.not_understood += 1);
+                    answer(&stream, 422, &json!({ "title": "unknown field `draining`" }))?;
+                    continue;
+                }
                 let said = self.with(|inner| {
                     inner.beats.push(beat);
                     inner.beat.clone()

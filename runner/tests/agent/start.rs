@@ -58,6 +58,21 @@ fn a_check_asks_whether_the_token_may_take_jobs_and_takes_none() {
 }
 
 #[test]
+fn a_check_says_which_projects_the_token_does_not_reach() {
+    let server = Server::start();
+    let bench = Bench::new(&server, "");
+    assert_eq!(wrong(&bench, |_| {}), json!({}), "a server that does not say");
+    server.reach(json!({ "everywhere": true, "projects": [] }));
+    assert_eq!(wrong(&bench, |_| {}), json!({}));
+    server.reach(json!({ "everywhere": false, "projects": ["test", "other"] }));
+    assert_eq!(wrong(&bench, |_| {}), json!({}));
+    server.reach(json!({ "everywhere": false, "projects": ["other"] }));
+    let found = wrong(&bench, |_| {});
+    let said = found["token for test"].as_str().unwrap_or_else(|| panic!("{found}"));
+    assert!(said.contains("--scope agent") && said.contains("--project test"), "{said}");
+}
+
+#[test]
 fn a_check_finds_no_gpu_where_there_is_no_driver() {
     let server = Server::start();
     let bench = Bench::new(&server, "");

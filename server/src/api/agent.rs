@@ -5,11 +5,11 @@ use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use plimsoll_domain::job::{Assignment, Claim, Ended, Heartbeat, HeartbeatAnswer};
+use plimsoll_domain::job::{Assignment, Claim, Ended, Heartbeat, HeartbeatAnswer, Reach};
 
 use super::read::run_id;
 use super::runs::body;
-use crate::access::Caller;
+use crate::access::{Caller, Scope};
 use crate::error::Result;
 use crate::state::AppState;
 use crate::tasks::jobs;
@@ -25,6 +25,14 @@ pub(super) async fn claim(
         Some(assignment) => Ok(Json(assignment).into_response()),
         None => Ok(StatusCode::NO_CONTENT.into_response()),
     }
+}
+
+/// The projects whose runs the caller may carry out.
+#[utoipa::path(get, path = "/api/v1/agent/reach", responses((status = 200, body = Reach)))]
+pub(super) async fn reach(caller: Caller) -> Json<Reach> {
+    let projects = caller.grants.iter().filter(|grant| grant.scope >= Scope::Agent);
+    let projects = projects.filter_map(|grant| grant.project.clone()).collect();
+    Json(Reach { everywhere: caller.may_everywhere(Scope::Agent), projects })
 }
 
 /// Renews the lease; 409 when it is another's or over.

@@ -43,6 +43,7 @@ pub fn routes(state: &AppState) -> Routes {
         .get("/api/v1/runs/{run}/events", run, live::events)
         .post("/api/v1/runs/{run}/cancel", Need::Run(Scope::Upload), runs::cancel)
         .get("/api/v1/runners", Need::Named(Scope::Read), runs::runners)
+        .get("/api/v1/agent/reach", Need::Named(Scope::Agent), agent::reach)
         .post("/api/v1/agent/claim", Need::Named(Scope::Agent), agent::claim)
         .post("/api/v1/agent/runs/{run}/heartbeat", Need::Run(Scope::Agent), agent::heartbeat)
         .post("/api/v1/agent/runs/{run}/end", Need::Run(Scope::Agent), agent::end)

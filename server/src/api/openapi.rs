@@ -41,6 +41,7 @@ use crate::state::AppState;
         runs::cancel,
         live::events,
         runs::runners,
+        agent::reach,
         agent::claim,
         agent::heartbeat,
         agent::end,

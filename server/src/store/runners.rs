@@ -27,7 +27,7 @@ pub struct Runner {
     pub first_seen_at: Timestamp,
     #[schema(value_type = String, format = DateTime)]
     pub last_seen_at: Timestamp,
-    /// It asked for no more runs: it has ended, or is about to.
+    /// It takes no more runs: it has ended, or does so after the one that it carries out.
     pub ended: bool,
     /// What it carries out.
     #[schema(value_type = Option<Uuid>)]
@@ -66,6 +66,16 @@ pub async fn put(
         MAX_OF_TOKEN,
     );
     Ok(put.execute(executor).await?.rows_affected() == 1)
+}
+
+/// The runner of this job said that it takes no other.
+pub async fn ends(executor: impl Executor<'_>, run: RunId) -> Result<()> {
+    let ends = sqlx::query!(
+        "update runners set claim = null where id = (select runner from jobs where run_id = $1) and claim is not null",
+        run.0,
+    );
+    ends.execute(executor).await?;
+    Ok(())
 }
 
 /// Whether `claim` is still the runner's newest request; then it stays so until the transaction ends.

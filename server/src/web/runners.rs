@@ -86,10 +86,12 @@ fn say(runners: &[&Runner], waiting: usize, stranded: &[Stranded], now: Timestam
         return "No runner has been heard yet.".to_owned();
     }
     let busy = runners.iter().filter(|runner| runner.run.is_some()).count();
+    let ending = runners.iter().filter(|runner| runner.run.is_some() && runner.ended).count();
     let idle = runners.iter().filter(|runner| runner.run.is_none() && is_awake(runner, now)).count();
     let ended = runners.iter().filter(|runner| runner.run.is_none() && runner.ended).count();
     let silent = runners.len() - busy - idle - ended;
     let ended = if ended > 0 { format!(", {ended} ended") } else { String::new() };
+    let ending = if ending > 0 { format!(" ({ending} of them ending)") } else { String::new() };
     let silent = if silent > 0 { format!(", {silent} not heard lately") } else { String::new() };
     let stranded: usize = stranded.iter().map(|one| one.runs.len()).sum();
     let waits = match (waiting, stranded) {
@@ -99,7 +101,7 @@ fn say(runners: &[&Runner], waiting: usize, stranded: &[Stranded], now: Timestam
         (1, _) => "1 run waits, for what no runner has".to_owned(),
         (n, m) => format!("{n} runs wait, {m} of them for what no runner has"),
     };
-    format!("{idle} idle, {busy} at work{ended}{silent}; {waits}.")
+    format!("{idle} idle, {busy} at work{ending}{ended}{silent}; {waits}.")
 }
 
 /// By project and labels.
@@ -124,6 +126,7 @@ impl Row {
     fn new(runner: &Runner, busy: &[Run], seen: impl Fn(&ProjectSlug) -> bool, now: Timestamp) -> Self {
         let awake = is_awake(runner, now);
         let run = runner.run.and_then(|id| busy.iter().find(|run| run.run_id == id && seen(&run.project)));
+        let last = if runner.ended { "; ends after it" } else { "" };
         let at_work = match (runner.run, run) {
             (_, Some(run)) => {
                 let text = [
@@ -132,9 +135,9 @@ impl Row {
                     run.progress.as_ref().and_then(|now| now.workers).map(format::workers),
                 ];
                 let text = text.into_iter().flatten().collect::<Vec<_>>().join(", ");
-                Link::to(text, format!("/{}/runs/{}", run.project, run.run_id))
+                Link::to(format!("{text}{last}"), format!("/{}/runs/{}", run.project, run.run_id))
             }
-            (Some(_), None) => Link::none("at work"),
+            (Some(_), None) => Link::none(format!("at work{last}")),
             (None, _) if runner.ended => Link::none("ended"),
             (None, _) if awake => Link::none("idle"),
             (None, _) => Link::none("not heard lately"),

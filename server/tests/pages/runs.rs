@@ -48,7 +48,15 @@ impl<'a> Machine<'a> {
     }
 
     async fn beat(&self, run: RunId, lease: LeaseId, progress: Vec<Progress>) {
-        let answer = self.post(&format!("/api/v1/agent/runs/{run}/heartbeat"), &Heartbeat { lease, progress }).await;
+        let answer = self
+            .post(&format!("/api/v1/agent/runs/{run}/heartbeat"), &Heartbeat { lease, progress, draining: false })
+            .await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+    }
+
+    async fn beat_last(&self, run: RunId, lease: LeaseId) {
+        let beat = Heartbeat { lease, progress: Vec::new(), draining: true };
+        let answer = self.post(&format!("/api/v1/agent/runs/{run}/heartbeat"), &beat).await;
         assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
     }
 
@@ -69,8 +77,6 @@ impl<'a> Machine<'a> {
 
 fn progress(second: u64, stage: Stage) -> Progress {
     Progress {
-        elapsed_ms: second * 1_000,
-        stage,
         workers: Some(48),
         left_ms: Some(540_000),
         done: Some(0.4),
@@ -79,7 +85,7 @@ fn progress(second: u64, stage: Stage) -> Progress {
         p99_ms: (second > 5).then_some(171.0),
         errors: Some(0),
         gpu_utilisation: Some(0.61),
-        gpu_memory_bytes: None,
+        ..Progress::at(second * 1_000, stage)
     }
 }
 
@@ -106,7 +112,7 @@ async fn a_run_is_followed_from_the_queue_to_its_snapshot() {
     let page = visitor.page(&path).await;
     assert_eq!(
         (page.one(".word"), page.one(".say")),
-        ("Preparing".into(), "gpu-host-1 has it: start of the service.".into())
+        ("Preparing".into(), "Preparing on gpu-host-1: start of the service.".into())
     );
 
     machine.beat(run, lease, (2..30).map(|second| progress(second, Stage::Staircase)).collect()).await;
@@ -314,6 +320,12 @@ async fn runners_are_shown_to_those_with_a_scope_and_say_what_waits_in_vain() {
     assert!(page.one(".say").starts_with("No runner has been heard yet") && !page.body.contains("gpu-host-1"));
     let all = site.signed_in(Scope::Read, None).await;
     assert_eq!(all.page("/runners").await.table("Waiting for what no runner has").len(), 2);
+
+    // It was told to end, and does so after this run.
+    machine.beat_last(fits, lease).await;
+    let page = mine.page("/runners").await;
+    assert!(page.one(".say").starts_with("0 idle, 1 at work (1 of them ending); 1 run waits"), "{}", page.one(".say"));
+    assert!(page.table("Runners")[0][1].ends_with("staircase, 48 workers; ends after it"), "{}", page.body);
 
     // It says that it takes no more runs: what it had goes back, and it is not idle.
     machine.claim(&[]).await;

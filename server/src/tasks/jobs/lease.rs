@@ -72,6 +72,9 @@ pub async fn heartbeat(state: &AppState, run_id: RunId, heartbeat: &Heartbeat) -
     jobs::heard(&mut *transaction, run_id, heartbeat.lease).await?;
     let job = leased(&mut transaction, run_id, heartbeat.lease).await?;
     jobs::renew(&mut *transaction, run_id, LEASE).await?;
+    if heartbeat.draining {
+        runners::ends(&mut *transaction, run_id).await?;
+    }
     if job.run.state == State::Leased && progress.iter().any(|at| at.stage.is_measuring()) {
         step(&mut transaction, &job, State::Running, None).await?;
     }

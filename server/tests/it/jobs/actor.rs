@@ -44,19 +44,14 @@ impl Actor {
 
     pub(crate) async fn beat(&self, app: &App, job: &Assignment, stage: Stage) -> Answer {
         let progress = Progress {
-            elapsed_ms: 1_000,
-            stage,
             workers: Some(24),
-            left_ms: None,
             done: Some(0.5),
             tps: Some(178.4),
-            p50_ms: None,
             p99_ms: Some(184.2),
             errors: Some(0),
-            gpu_utilisation: None,
-            gpu_memory_bytes: None,
+            ..Progress::at(1_000, stage)
         };
-        let heartbeat = Heartbeat { lease: job.lease, progress: vec![progress] };
+        let heartbeat = Heartbeat { lease: job.lease, progress: vec![progress], draining: false };
         app.ask("POST", &format!("/api/v1/agent/runs/{}/heartbeat", job.run_id), &heartbeat).await
     }
 

@@ -148,6 +148,19 @@ async fn lists_leave_out_what_the_caller_may_not_read() {
 }
 
 #[tokio::test]
+async fn a_runner_asks_which_projects_its_token_reaches() {
+    let app = App::new().await;
+    let reach = async |scope, project| {
+        let token = app.token(scope, project).await;
+        app.ask_by(&token, "GET", "/api/v1/agent/reach", &()).await
+    };
+    assert_eq!(reach(Scope::Agent, Some("speech")).await.json, json!({"everywhere": false, "projects": ["speech"]}));
+    assert_eq!(reach(Scope::Admin, None).await.json, json!({"everywhere": true, "projects": []}));
+    assert_eq!(reach(Scope::Upload, None).await.status, StatusCode::FORBIDDEN);
+    assert_eq!(app.get("/api/v1/agent/reach").await.status, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
 async fn a_token_brings_a_bounded_number_of_runners() {
     let app = App::new().await;
     let by = |token: &str| Actor { token: Some(token.to_owned()), ..Actor::new() };

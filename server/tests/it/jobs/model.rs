@@ -65,20 +65,8 @@ pub(super) fn claim_of(runner: Uuid, projects: &[&str]) -> Claim {
 }
 
 pub(super) fn beat_of(job: &Assignment, tag: u64, stage: Stage) -> Heartbeat {
-    let progress = Progress {
-        elapsed_ms: tag,
-        stage,
-        workers: None,
-        left_ms: None,
-        done: None,
-        tps: None,
-        p50_ms: None,
-        p99_ms: None,
-        errors: None,
-        gpu_utilisation: None,
-        gpu_memory_bytes: None,
-    };
-    Heartbeat { lease: job.lease, progress: vec![progress] }
+    let progress = Progress::at(tag, stage);
+    Heartbeat { lease: job.lease, progress: vec![progress], draining: false }
 }
 
 pub(super) fn ended(job: &Assignment, how: Ending) -> Ended {
