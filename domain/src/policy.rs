@@ -56,7 +56,8 @@ pub struct NoThreshold {
 
 impl Policy {
     /// The largest thresholds: a capacity falls by all of it at most, and no more requests fail than there are.
-    pub const MOST: Self = Self { p99_increase: 100.0, capacity_decrease: 1.0, error_rate_points: 1.0 };
+    pub const MOST: Self =
+        Self { p99_increase: 100.0, capacity_decrease: 1.0, error_rate_points: 1.0, when_in_doubt: Doubt::Fail };
 
     pub fn check(&self) -> Result<(), NoThreshold> {
         let fields = [
@@ -91,11 +92,6 @@ mod tests {
         assert!(json.contains(r#""when_in_doubt":"pass""#), "{json}");
         assert_eq!(serde_json::from_str::<Policy>(&json).unwrap(), lenient);
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     #[test]
     fn a_threshold_is_a_fraction_and_the_first_that_is_none_is_named() {

@@ -106,7 +106,7 @@ fn rows(plan: &Plan, load: Load) -> Vec<Row> {
         },
     ];
     if plan.profile == Profile::Pr {
-        let at = load.capacity.map_or("the capacity's workers".to_owned(), |n| workers(n));
+        let at = load.capacity.map_or("the capacity's workers".to_owned(), workers);
         rows.push(Row { name: "capacity", does: at, ms: plan.executed_step_ms() });
     } else {
         let steps: Vec<String> = staircase.workers.iter().map(|workers| count((*workers).into())).collect();
@@ -118,10 +118,9 @@ fn rows(plan: &Plan, load: Load) -> Vec<Row> {
             rows.push(Row { name: "search", does, ms: USUAL_SEARCH_STEPS * staircase.search_step_ms });
         }
     }
-    let soak = load.stability.map_or_else(
-        || format!("the pinned load, else {} of the knee", round(stability.knee_fraction)),
-        |n| workers(n),
-    );
+    let soak = load
+        .stability
+        .map_or_else(|| format!("the pinned load, else {} of the knee", round(stability.knee_fraction)), workers);
     rows.push(Row { name: "stability", does: soak, ms: plan.executed_stability_ms() });
     rows
 }

@@ -42,7 +42,7 @@ pub(crate) enum LogFormat {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve the API and the pages.
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
     /// Make, list and revoke tokens. Needs only the database: the server may run or not.
     Token(token::Args),
     /// Say what people who sign in by GitHub may do.

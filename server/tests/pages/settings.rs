@@ -138,8 +138,14 @@ async fn a_policy_is_set_in_per_cent_and_what_does_not_fit_is_told_at_its_field(
         page.attributes("form[action$=policy] input", "value").into_iter().collect()
     };
     assert_eq!(shown(own.page("/mine/settings").await).await, ["10", "5", "0.1"]);
-    let form =
-        |p99, capacity, errors| [("p99_increase", p99), ("capacity_decrease", capacity), ("error_rate_points", errors)];
+    let form = |p99, capacity, errors| {
+        [
+            ("p99_increase", p99),
+            ("capacity_decrease", capacity),
+            ("error_rate_points", errors),
+            ("when_in_doubt", "pass"),
+        ]
+    };
 
     let wrong = own.post(path, &form("12", "<b>", "-1")).await;
     assert_eq!(wrong.status, StatusCode::UNPROCESSABLE_ENTITY);
@@ -154,7 +160,8 @@ async fn a_policy_is_set_in_per_cent_and_what_does_not_fit_is_told_at_its_field(
     assert_eq!((done.status, done.header("location")), (StatusCode::SEE_OTHER, "/mine/settings#policy"));
     assert_eq!(shown(own.page("/mine/settings").await).await, ["12.5", "7.5", "0"]);
     let stored: serde_json::Value = serde_json::from_str(&own.get("/api/v1/projects/mine/policy").await.body).unwrap();
-    let expected = serde_json::json!({"p99_increase": 0.125, "capacity_decrease": 0.075, "error_rate_points": 0.0});
+    let expected = serde_json::json!({"p99_increase": 0.125, "capacity_decrease": 0.075, "error_rate_points": 0.0,
+        "when_in_doubt": "pass"});
     assert_eq!(stored, expected);
     let acts = own.page("/audit").await.table("Acts");
     let set: Vec<_> = acts.iter().filter(|row| row[0] == "policy.set").collect();

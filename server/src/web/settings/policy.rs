@@ -1,6 +1,6 @@
 //! A project's policy as a form: thresholds in per cent, as people write them.
 
-use plimsoll_domain::policy::Policy;
+use plimsoll_domain::policy::{Doubt, Policy};
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -8,6 +8,15 @@ pub(in crate::web) struct Form {
     p99_increase: String,
     capacity_decrease: String,
     error_rate_points: String,
+    when_in_doubt: Doubt,
+}
+
+/// What the form shows.
+#[derive(Debug)]
+pub(super) struct Fields {
+    pub(super) thresholds: [Threshold; 3],
+    /// The choices, each with whether it is chosen and what it says.
+    pub(super) doubts: [(Doubt, bool, &'static str); 2],
 }
 
 /// A field, with what is wrong with it.
@@ -21,29 +30,43 @@ pub(super) struct Threshold {
 
 impl Form {
     /// The policy, or the fields as they were filled in.
-    pub(super) fn read(&self) -> Result<Policy, [Threshold; 3]> {
+    pub(super) fn read(&self) -> Result<Policy, Box<Fields>> {
         let texts = [&self.p99_increase, &self.capacity_decrease, &self.error_rate_points];
         let most = values(&Policy::MOST);
         let read: [_; 3] = std::array::from_fn(|i| fraction(texts[i], most[i]));
         match read {
             [Ok(p99_increase), Ok(capacity_decrease), Ok(error_rate_points)] => {
-                Ok(Policy { p99_increase, capacity_decrease, error_rate_points })
+                Ok(Policy { p99_increase, capacity_decrease, error_rate_points, when_in_doubt: self.when_in_doubt })
             }
-            read => Err(fields(std::array::from_fn(|i| (texts[i].clone(), read[i].clone().err())))),
+            read => {
+                let filled = std::array::from_fn(|i| (texts[i].clone(), read[i].clone().err()));
+                Err(Box::new(Fields::new(filled, self.when_in_doubt)))
+            }
         }
     }
 }
 
-/// The fields as the policy is.
-pub(super) fn thresholds(policy: &Policy) -> [Threshold; 3] {
-    fields(values(policy).map(|value| (format!("{}", (value * 1e9).round() / 1e7), None)))
+impl Fields {
+    /// As the policy is.
+    pub(super) fn of(policy: &Policy) -> Self {
+        let filled = values(policy).map(|value| (format!("{}", (value * 1e9).round() / 1e7), None));
+        Self::new(filled, policy.when_in_doubt)
+    }
+
+    fn new(filled: [(String, Option<String>); 3], chosen: Doubt) -> Self {
+        let said = |doubt| match doubt {
+            Doubt::Fail => "blocked",
+            Doubt::Pass => "let through, and told so",
+        };
+        Self { thresholds: thresholds(filled), doubts: Doubt::ALL.map(|doubt| (doubt, doubt == chosen, said(doubt))) }
+    }
 }
 
 fn values(policy: &Policy) -> [f64; 3] {
     [policy.p99_increase, policy.capacity_decrease, policy.error_rate_points]
 }
 
-fn fields(filled: [(String, Option<String>); 3]) -> [Threshold; 3] {
+fn thresholds(filled: [(String, Option<String>); 3]) -> [Threshold; 3] {
     let known = [
         ("p99_increase", "P99 at the pinned load may rise by, in %"),
         ("capacity_decrease", "The capacity may fall by, in %"),
@@ -80,7 +103,8 @@ mod tests {
             assert!(fraction(wrong, 1.0).is_err(), "{wrong}");
         }
         assert!(fraction("10001", 100.0).unwrap_err().contains("10\u{202f}000"));
-        let shown = thresholds(&Policy { p99_increase: 0.075, capacity_decrease: 0.05, error_rate_points: 0.007 });
+        let policy = Policy { p99_increase: 0.075, error_rate_points: 0.007, ..Policy::default() };
+        let shown = Fields::of(&policy).thresholds;
         assert_eq!(shown.map(|field| field.value), ["7.5", "5", "0.7"]);
     }
 }

@@ -11,9 +11,8 @@ use plimsoll_domain::ids::ProjectSlug;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::policy::{self, Threshold};
 use super::tokens::{self, Row};
-use super::{Once, Outcome, members};
+use super::{Once, Outcome, members, policy};
 use crate::access::{Scope, acts};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
@@ -31,7 +30,7 @@ struct ProjectSettings {
     problem: Option<String>,
     once: Option<Once>,
     private: bool,
-    policy: [Threshold; 3],
+    policy: policy::Fields,
     members_lead: String,
     members: Vec<members::Row>,
     /// The caller may change members.
@@ -98,7 +97,7 @@ pub(in crate::web) async fn set_policy(
             tasks::policy::set(&state, &frame.caller, &project, &policy).await?;
             Ok(back(&project, "policy"))
         }
-        Err(filled) => show_with(&state, frame, project, Outcome::unfit(), Some(filled)).await,
+        Err(filled) => show_with(&state, frame, project, Outcome::unfit(), Some(*filled)).await,
     }
 }
 
@@ -170,7 +169,7 @@ async fn show_with(
     frame: Frame,
     project: ProjectSlug,
     outcome: Outcome,
-    filled: Option<[Threshold; 3]>,
+    filled: Option<policy::Fields>,
 ) -> Result<Response> {
     let now = Timestamp::now();
     let missing = || AppError::not_found(format!("project {project:?}"));
@@ -184,7 +183,7 @@ async fn show_with(
         private: frame.project.as_ref().is_some_and(|place| place.private),
         page: Page::new(format!("Settings of {project}"), Look::Plain, frame, Here::ProjectSettings),
         problem: outcome.problem.clone(),
-        policy: filled.unwrap_or_else(|| policy::thresholds(&policy)),
+        policy: filled.unwrap_or_else(|| policy::Fields::of(&policy)),
         members_lead: members::lead(state, members.len()),
         members: members.into_iter().map(members::Row::from).collect(),
         tokens_lead: tokens::lead(&tokens),
