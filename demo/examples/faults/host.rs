@@ -15,7 +15,13 @@ pub(crate) fn of_run(run: Uuid) -> Vec<String> {
     processes().into_iter().filter(has).map(|pid| format!("process {pid}: {}", command_line(pid))).collect()
 }
 
-pub(crate) fn children(parent: u32) -> Vec<u32> {
+/// Kills a process and its children.
+pub(crate) fn kill_all(parent: u32) {
+    let children = children(parent);
+    std::iter::once(parent).chain(children).for_each(kill);
+}
+
+fn children(parent: u32) -> Vec<u32> {
     let of = |pid: &u32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         // After the name, which may hold anything: state, parent.
@@ -25,7 +31,7 @@ pub(crate) fn children(parent: u32) -> Vec<u32> {
     processes().into_iter().filter(of).collect()
 }
 
-pub(crate) fn kill(pid: u32) {
+fn kill(pid: u32) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, Signal::KILL);
     }
@@ -36,7 +42,8 @@ fn processes() -> Vec<u32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-fn command_line(pid: u32) -> String {
+/// Empty when there is no such process.
+pub(crate) fn command_line(pid: u32) -> String {
     let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&text).replace('\0', " ").trim().to_owned()
 }

@@ -1,10 +1,10 @@
 //! What happened: a line a round while it goes on, a table at the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::faults::Kind;
 use crate::round::Done;
@@ -19,7 +19,15 @@ pub(crate) struct Ledger {
     /// Found at the end, beside those of the rounds.
     afterwards: Vec<String>,
     by_themselves: Vec<String>,
-    kept: Option<PathBuf>,
+    kept: Vec<PathBuf>,
+}
+
+/// Of one kind of fault.
+#[derive(Debug, Default)]
+struct Count {
+    happened: u32,
+    /// Rounds with a loss in which it happened, alone or not.
+    lost: u32,
 }
 
 impl Ledger {
@@ -32,7 +40,7 @@ impl Ledger {
             rounds: Vec::new(),
             afterwards: Vec::new(),
             by_themselves: Vec::new(),
-            kept: None,
+            kept: Vec::new(),
         }
     }
 
@@ -65,16 +73,16 @@ impl Ledger {
         for why in &losses {
             eprintln!("    {why}");
         }
-        self.afterwards = losses;
+        self.afterwards.extend(losses);
     }
 
     pub(crate) fn by_themselves(&mut self, ended: Vec<String>) {
-        self.by_themselves = ended;
+        self.by_themselves.extend(ended);
     }
 
     pub(crate) fn kept(&mut self, folder: PathBuf) {
         eprintln!("the logs are in {}", folder.display());
-        self.kept = Some(folder);
+        self.kept.push(folder);
     }
 
     pub(crate) fn losses(&self) -> usize {
@@ -82,15 +90,22 @@ impl Ledger {
     }
 
     pub(crate) fn end(&self, as_json: bool) {
-        let mut faults: BTreeMap<Kind, u32> = BTreeMap::new();
+        let mut faults: BTreeMap<Kind, Count> = BTreeMap::new();
         let outcomes = counted(self.rounds.iter().map(outcome));
         for done in &self.rounds {
-            done.faults.iter().for_each(|(kind, _)| *faults.entry(*kind).or_default() += 1);
+            done.faults.iter().for_each(|(kind, _)| faults.entry(*kind).or_default().happened += 1);
+            if !done.losses.is_empty() {
+                let kinds: BTreeSet<Kind> = done.faults.iter().map(|(kind, _)| *kind).collect();
+                kinds.into_iter().for_each(|kind| faults.entry(kind).or_default().lost += 1);
+            }
         }
         let again = self.rounds.iter().filter(|done| done.found.as_ref().is_some_and(|f| f.attempt > 1)).count();
         let took = self.began.elapsed();
         if as_json {
-            let faults: BTreeMap<&str, u32> = faults.iter().map(|(kind, count)| (kind.name(), *count)).collect();
+            let faults: BTreeMap<&str, Value> = faults
+                .iter()
+                .map(|(kind, count)| (kind.name(), json!({ "happened": count.happened, "in_lost_rounds": count.lost })))
+                .collect();
             let document = json!({
                 "seed": self.seed,
                 "rounds": self.rounds.len(),
@@ -111,12 +126,12 @@ impl Ledger {
             return;
         }
         println!("rounds    {:>5}   in {}, seed {}", self.rounds.len(), text(took), self.seed);
-        println!("faults    {:>5}", faults.values().sum::<u32>());
-        for (kind, count) in &faults {
-            println!("          {count:>5}   {}", kind.says());
+        println!("faults    {:>5}   rounds with a loss", faults.values().map(|count| count.happened).sum::<u32>());
+        for (kind, Count { happened, lost }) in &faults {
+            println!("          {happened:>5} {lost:>5}   {}", kind.says());
         }
         for (kind, _) in &self.left_out {
-            println!("              -   {} (left out)", kind.says());
+            println!("              -     -   {} (left out)", kind.says());
         }
         println!("outcomes");
         for (outcome, count) in &outcomes {

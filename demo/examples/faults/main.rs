@@ -4,17 +4,21 @@
 
 mod check;
 mod clock;
+mod embedded;
 mod faults;
 mod host;
 mod ledger;
+mod measured;
 mod plan;
 mod postgres;
 mod proxy;
 mod receiver;
 mod round;
+mod server;
 mod unit;
 mod world;
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -69,25 +73,40 @@ async fn run(cli: &Cli) -> Result<Ledger, String> {
         Some(folder) => folder.clone(),
         None => beside_this_program()?,
     };
-    let mut world = World::start(&programs, cli.rounds, seed).await?;
-    let mut ledger = Ledger::new(seed, cli.rounds, world.left_out());
-    ledger.begin();
-    let ended = tokio::select! {
-        ended = rounds(cli, seed, &mut world, &mut ledger) => ended,
-        _ = tokio::signal::ctrl_c() => Err("interrupted".to_owned()),
-    };
-    ledger.by_themselves(world.stop().await);
-    if ended.is_err() || ledger.losses() > 0 || cli.keep {
-        ledger.kept(world.keep());
+    let settings = plan::settings(cli.rounds, &cli.only);
+    if settings.is_empty() {
+        return Err("nothing of what is wanted can be broken here".to_owned());
     }
-    ended?;
+    let mut ledger = Ledger::new(seed, cli.rounds, faults::missing());
+    ledger.begin();
+    for (setting, numbers) in settings {
+        eprintln!("rounds {} to {}: {}", numbers.start(), numbers.end(), setting.says());
+        let lost_before = ledger.losses();
+        let mut world = World::start(&programs, setting, *numbers.end(), seed).await?;
+        let planner = plan::Planner::new(seed, faults::available(setting, &cli.only));
+        let ended = tokio::select! {
+            ended = rounds(numbers, planner, &mut world, &mut ledger) => ended,
+            _ = tokio::signal::ctrl_c() => Err("interrupted".to_owned()),
+        };
+        world.stop().await;
+        ledger.by_themselves(world.ends.by_themselves());
+        ledger.afterwards(world.ends.take_disorderly());
+        if ended.is_err() || ledger.losses() > lost_before || cli.keep {
+            ledger.kept(world.keep());
+        }
+        ended?;
+    }
     ledger.end(cli.json);
     Ok(ledger)
 }
 
-async fn rounds(cli: &Cli, seed: u64, world: &mut World, ledger: &mut Ledger) -> Result<(), String> {
-    let mut planner = plan::Planner::new(seed, faults::available(world, &cli.only)?);
-    for number in 1..=cli.rounds {
+async fn rounds(
+    numbers: RangeInclusive<u32>,
+    mut planner: plan::Planner,
+    world: &mut World,
+    ledger: &mut Ledger,
+) -> Result<(), String> {
+    for number in numbers {
         let done = round::play(world, number, planner.round()).await?;
         ledger.enter(done);
     }

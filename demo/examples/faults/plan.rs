@@ -1,11 +1,13 @@
 //! What is broken when: follows from the seed alone.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
-use crate::faults::Kind;
+use crate::faults::{Kind, available};
+use crate::world::Setting;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Planned {
@@ -35,6 +37,22 @@ const RUN_MS: u64 = 6_000;
 const MOST: u64 = 4;
 /// From a leap second to a wrong year.
 const OFFSETS: [i64; 6] = [1, 45, 600, 7_200, 172_800, 31_536_000];
+
+/// One round of so many is played with a server that runs its own Postgres.
+const EMBEDDED_EVERY: u32 = 5;
+
+/// Which rounds are played where: as far as what is wanted can be broken there, four of five with servers that share a
+/// Postgres and the last ones with a server that has its own.
+pub(crate) fn settings(rounds: u32, only: &[Kind]) -> Vec<(Setting, RangeInclusive<u32>)> {
+    let can = |setting| !available(setting, only).is_empty();
+    let shared = match (can(Setting::Shared), can(Setting::Embedded)) {
+        (true, true) => rounds - rounds / EMBEDDED_EVERY,
+        (true, false) => rounds,
+        (false, _) => 0,
+    };
+    let parts = [(Setting::Shared, 1..=shared), (Setting::Embedded, shared + 1..=rounds)];
+    parts.into_iter().filter(|(setting, rounds)| can(*setting) && !rounds.is_empty()).collect()
+}
 
 impl Planner {
     pub(crate) fn new(seed: u64, kinds: Vec<Kind>) -> Self {

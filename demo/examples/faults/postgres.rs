@@ -19,7 +19,7 @@ pub(crate) struct Postgres {
     url: Url,
 }
 
-const DATABASE: &str = "plimsoll";
+pub(crate) const DATABASE: &str = "plimsoll";
 
 impl Postgres {
     pub(crate) async fn start(folder: &Path) -> Result<Self, String> {
@@ -50,10 +50,7 @@ impl Postgres {
             let mut cluster = self.cluster.lock().await;
             let dead = cluster.take().ok_or("Postgres is down")?;
             if let Some(pid) = dead.pid() {
-                let children = host::children(pid);
-                for pid in std::iter::once(pid).chain(children) {
-                    host::kill(pid);
-                }
+                host::kill_all(pid);
             }
             // Lets go of the folder.
             tokio::task::spawn_blocking(move || drop(dead)).await.map_err(|error| error.to_string())?;

@@ -49,12 +49,19 @@ impl Proxy {
         self.address
     }
 
-    pub(crate) fn lead_to(&self, target: SocketAddr) {
-        *self.targets.lock().unwrap_or_else(PoisonError::into_inner) = vec![target];
+    pub(crate) fn lead_to(&self, targets: Vec<SocketAddr>) {
+        *self.targets.lock().unwrap_or_else(PoisonError::into_inner) = targets;
     }
 
-    pub(crate) fn set(&self, mode: Mode) {
+    fn set(&self, mode: Mode) {
         self.mode.send_replace(mode);
+    }
+
+    /// Is so for a while.
+    pub(crate) async fn disturb(&self, mode: Mode, lasts: Duration) {
+        self.set(mode);
+        tokio::time::sleep(lasts).await;
+        self.set(Mode::Pass);
     }
 
     async fn listen(self, listener: TcpListener) {

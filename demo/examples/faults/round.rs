@@ -8,8 +8,9 @@ use uuid::Uuid;
 use crate::check::{self, Found};
 use crate::faults::{self, Kind};
 use crate::host;
+use crate::measured::tag;
 use crate::plan::Planned;
-use crate::world::{World, tag};
+use crate::world::World;
 
 #[derive(Debug)]
 pub(crate) struct Done {
@@ -32,7 +33,7 @@ const POLL: Duration = Duration::from_millis(100);
 pub(crate) async fn play(world: &mut World, number: u32, planned: Vec<Planned>) -> Result<Done, String> {
     let began = Instant::now();
     let run = Uuid::now_v7();
-    world.note(&format!("round {number}: run {run}"));
+    world.note(&format!("round {number}: run {run}")).await;
     let tag = tag(number);
     let asked = world.submit(run, &tag);
     let faults = futures_util::future::join_all(planned.iter().map(|fault| happen(world, fault, began)));
@@ -52,6 +53,7 @@ pub(crate) async fn play(world: &mut World, number: u32, planned: Vec<Planned>) 
     }
     let (found, wrong) = check::run(world, run).await?;
     losses.extend(wrong);
+    losses.extend(world.ends.take_disorderly());
     Ok(Done { number, run, took: began.elapsed(), faults, found: Some(found), losses })
 }
 

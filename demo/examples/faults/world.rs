@@ -12,41 +12,52 @@ use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 use tempfile::TempDir;
 use tokio::process::Command;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::clock::Clock;
-use crate::faults::{Kind, missing};
+use crate::embedded::Embedded;
+use crate::measured::{PROJECT, configuration, repository};
 use crate::postgres::Postgres;
 use crate::proxy::{Mode, Proxy};
 use crate::receiver::Receiver;
-use crate::unit::Unit;
-
-pub(crate) const PROJECT: &str = "faults";
+use crate::server::Server;
+use crate::unit::{Ends, Unit};
 
 #[derive(Debug)]
 pub(crate) struct World {
     folder: TempDir,
-    postgres: Postgres,
+    home: Home,
     /// Past every network that is broken.
     direct: Proxy,
     pub(crate) database: PgPool,
     pub(crate) receiver: Receiver,
     pub(crate) servers: Vec<Server>,
     pub(crate) runners: Vec<Runner>,
+    pub(crate) ends: Ends,
     http: reqwest::Client,
     token: String,
     /// Runs that a server said yes to.
     pub(crate) accepted: Vec<Uuid>,
+    /// Ends with the world.
+    _following: JoinSet<()>,
 }
 
+/// Which server is whose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Setting {
+    /// Two servers on one Postgres of somebody else's.
+    Shared,
+    /// One server that runs its own.
+    Embedded,
+}
+
+/// Where the database is.
 #[derive(Debug)]
-pub(crate) struct Server {
-    pub(crate) unit: Unit,
-    pub(crate) clock: Clock,
-    address: SocketAddr,
-    /// To Postgres.
-    network: Proxy,
+enum Home {
+    Shared(Postgres),
+    Embedded(Embedded),
 }
 
 #[derive(Debug)]
@@ -63,8 +74,18 @@ const UP_WITHIN: Duration = Duration::from_secs(60);
 const ACCEPTED_WITHIN: Duration = Duration::from_secs(90);
 const POLL: Duration = Duration::from_millis(200);
 
+impl Setting {
+    pub(crate) fn says(self) -> &'static str {
+        match self {
+            Self::Shared => "two servers on one Postgres",
+            Self::Embedded => "one server with a Postgres of its own",
+        }
+    }
+}
+
 impl World {
-    pub(crate) async fn start(programs: &Path, rounds: u32, seed: u64) -> Result<Self, String> {
+    /// `last` is the number of the last round that is played in it.
+    pub(crate) async fn start(programs: &Path, setting: Setting, last: u32, seed: u64) -> Result<Self, String> {
         let folder = tempfile::Builder::new()
             .prefix("plimsoll-faults-")
             // Postgres runs as another user when we are root.
@@ -73,42 +94,60 @@ impl World {
             .map_err(|error| format!("no temporary folder: {error}"))?;
         let path = folder.path();
         let ports = [free_port()?, free_port()?];
-        repository(&path.join("repository"), &ports, rounds, seed).await?;
-        let postgres = Postgres::start(&path.join("postgres")).await?;
-        let direct = Proxy::start(vec![postgres.address().await?]).await?;
-        let options = PgPoolOptions::new().max_connections(4).acquire_timeout(Duration::from_secs(3));
-        let database = options.connect_lazy(&postgres.url(direct.address())).map_err(|error| error.to_string())?;
-        let receiver = Receiver::start().await?;
-        let mut servers = Vec::new();
-        for number in 1..=2 {
-            servers.push(Server::start(programs, path, number, &postgres).await?);
+        repository(&path.join("repository"), &ports, last, seed).await?;
+        let direct = Proxy::start(Vec::new()).await?;
+        let (ends, mut following) = (Ends::default(), JoinSet::new());
+        let (home, servers) = match setting {
+            Setting::Shared => {
+                let postgres = Postgres::start(&path.join("postgres")).await?;
+                direct.lead_to(vec![postgres.address().await?]);
+                let mut servers = Vec::new();
+                for number in 1..=2 {
+                    servers.push(Server::start(programs, path, number, Some(&postgres), &ends).await?);
+                }
+                (Home::Shared(postgres), servers)
+            }
+            Setting::Embedded => {
+                let server = Server::start(programs, path, 1, None, &ends).await?;
+                let embedded = Embedded::of(&server.data_dir());
+                following.spawn(embedded.clone().follow(direct.clone()));
+                (Home::Embedded(embedded), vec![server])
+            }
+        };
+        for server in &servers {
+            server.is_up(UP_WITHIN).await?;
         }
+        let url = match &home {
+            Home::Shared(postgres) => postgres.url(direct.address()),
+            Home::Embedded(embedded) => {
+                let mut url = embedded.url().ok_or("the server's own Postgres is down")?;
+                url.set_port(Some(direct.address().port())).expect("a URL of Postgres has a port");
+                url.into()
+            }
+        };
+        let options = PgPoolOptions::new().max_connections(4).acquire_timeout(Duration::from_secs(3));
         let http = reqwest::Client::builder().timeout(Duration::from_secs(5)).pool_max_idle_per_host(0).build();
-        let http = http.map_err(|error| error.to_string())?;
         let mut world = Self {
-            postgres,
+            home,
             direct,
-            database,
-            receiver,
+            database: options.connect_lazy(&url).map_err(|error| error.to_string())?,
+            receiver: Receiver::start().await?,
             servers,
             runners: Vec::new(),
-            http,
+            ends,
+            http: http.map_err(|error| error.to_string())?,
             token: String::new(),
             accepted: Vec::new(),
             folder,
+            _following: following,
         };
         world.set_up().await?;
         for (number, port) in (1..).zip(ports) {
-            let targets = world.servers.iter().map(|server| server.address).collect();
-            let runner = Runner::start(programs, world.folder.path(), number, port, targets).await?;
+            let targets = world.servers.iter().map(Server::address).collect();
+            let runner = Runner::start(programs, world.folder.path(), number, port, targets, &world.ends).await?;
             world.runners.push(runner);
         }
         Ok(world)
-    }
-
-    /// What cannot be broken on this host, and why.
-    pub(crate) fn left_out(&self) -> Vec<(Kind, &'static str)> {
-        missing()
     }
 
     /// The place of the runner that has a run now.
@@ -119,25 +158,17 @@ impl World {
         self.runners.iter().position(|runner| runner.unit.name() == name)
     }
 
+    /// One that a server runs by itself is started again by that, when it likes.
     pub(crate) async fn kill_postgres(&self, down_for: Duration) -> Result<(), String> {
-        let (direct, networks) = (&self.direct, self.servers.iter().map(|server| &server.network));
-        let address = self.postgres.kill(down_for).await?;
-        for network in networks.chain([direct]) {
-            network.lead_to(address);
+        match &self.home {
+            Home::Shared(postgres) => {
+                let address = postgres.kill(down_for).await?;
+                let networks = self.servers.iter().map(|server| &server.network);
+                networks.chain([&self.direct]).for_each(|network| network.lead_to(vec![address]));
+            }
+            Home::Embedded(embedded) => embedded.kill(),
         }
         Ok(())
-    }
-
-    pub(crate) async fn disturb_runner(&self, which: usize, mode: Mode, lasts: Duration) -> String {
-        let runner = &self.runners[which];
-        disturb(&runner.network, mode, lasts).await;
-        runner.unit.name().to_owned()
-    }
-
-    pub(crate) async fn disturb_server(&self, which: usize, mode: Mode, lasts: Duration) -> String {
-        let server = &self.servers[which];
-        disturb(&server.network, mode, lasts).await;
-        server.unit.name().to_owned()
     }
 
     /// Asks for a run as a careful client does: with an id of its own, again until a server says yes.
@@ -146,7 +177,7 @@ impl World {
         let until = Instant::now() + ACCEPTED_WITHIN;
         let mut turn = usize::from(run.as_bytes()[15] & 1 == 1);
         loop {
-            let answer = self.post(turn % 2, "/api/v1/runs", &request).await;
+            let answer = self.post(turn, "/api/v1/runs", &request).await;
             match answer {
                 Ok((status, _)) if status.is_success() => return Ok(()),
                 Ok((status, body)) if status.is_client_error() => {
@@ -162,22 +193,23 @@ impl World {
     }
 
     /// A line in every log.
-    pub(crate) fn note(&self, text: &str) {
-        let units = self.servers.iter().map(|server| &server.unit);
-        for unit in units.chain(self.runners.iter().map(|runner| &runner.unit)) {
-            unit.note(text);
+    pub(crate) async fn note(&self, text: &str) {
+        for server in &self.servers {
+            server.note(text).await;
         }
+        self.runners.iter().for_each(|runner| runner.unit.note(text));
     }
 
-    /// Ends everything in order; what ended without being told to.
-    pub(crate) async fn stop(&mut self) -> Vec<String> {
+    /// Ends everything in order.
+    pub(crate) async fn stop(&mut self) {
         let runners = self.runners.drain(..).map(|runner| runner.unit.stop());
-        let mut by_itself: Vec<String> = futures_util::future::join_all(runners).await.concat();
-        let servers = self.servers.drain(..).map(|server| server.unit.stop());
-        by_itself.extend(futures_util::future::join_all(servers).await.concat());
+        futures_util::future::join_all(runners).await;
+        let servers = self.servers.drain(..).map(Server::stop);
+        futures_util::future::join_all(servers).await;
         self.database.close().await;
-        self.postgres.stop().await;
-        by_itself
+        if let Home::Shared(postgres) = &self.home {
+            postgres.stop().await;
+        }
     }
 
     /// Leaves the folder with all logs.
@@ -187,23 +219,7 @@ impl World {
     }
 
     async fn set_up(&mut self) -> Result<(), String> {
-        let until = Instant::now() + UP_WITHIN;
-        for server in &self.servers {
-            let url = format!("http://{}/readyz", server.address);
-            while !self.http.get(&url).send().await.is_ok_and(|answer| answer.status().is_success()) {
-                if Instant::now() > until {
-                    let log = self.folder.path().join(format!("{}.log", server.unit.name()));
-                    let said = std::fs::read_to_string(log).unwrap_or_default();
-                    return Err(format!(
-                        "{} did not start within {} s:\n{said}",
-                        server.unit.name(),
-                        UP_WITHIN.as_secs()
-                    ));
-                }
-                tokio::time::sleep(POLL).await;
-            }
-        }
-        let path = self.folder.path().join("server-1/token");
+        let path = self.servers[0].data_dir().join("token");
         let token = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         token.trim().clone_into(&mut self.token);
         let webhook = json!({ "url": self.receiver.url() });
@@ -214,37 +230,11 @@ impl World {
     }
 
     async fn post(&self, server: usize, path: &str, body: &Value) -> Result<(StatusCode, String), String> {
-        let url = format!("http://{}{path}", self.servers[server].address);
+        let url = format!("http://{}{path}", self.servers[server % self.servers.len()].address());
         let sent = self.http.post(url).bearer_auth(&self.token).json(body).send().await;
         let answer = sent.map_err(|error| error.to_string())?;
         let status = answer.status();
         Ok((status, answer.text().await.map_err(|error| error.to_string())?))
-    }
-}
-
-async fn disturb(network: &Proxy, mode: Mode, lasts: Duration) {
-    network.set(mode);
-    tokio::time::sleep(lasts).await;
-    network.set(Mode::Pass);
-}
-
-impl Server {
-    async fn start(programs: &Path, folder: &Path, number: u32, postgres: &Postgres) -> Result<Self, String> {
-        let name = format!("server-{number}");
-        let network = Proxy::start(vec![postgres.address().await?]).await?;
-        let clock = Clock::new(folder.join(format!("{name}.clock")))?;
-        let address = SocketAddr::from(([127, 0, 0, 1], free_port()?));
-        let program = program(programs, "plimsoll-server")?;
-        let (data_dir, url, going) = (folder.join(&name), postgres.url(network.address()), clock.clone());
-        let command = move || {
-            let mut command = clean(&program);
-            command.arg("serve").arg(format!("--listen={address}")).arg("--data-dir").arg(&data_dir);
-            command.arg("--allow-private-webhooks").env("DATABASE_URL", &url);
-            going.apply(&mut command);
-            command
-        };
-        let unit = Unit::start(&name, folder.join(format!("{name}.log")), command);
-        Ok(Self { unit, clock, address, network })
     }
 }
 
@@ -255,6 +245,7 @@ impl Runner {
         number: u32,
         port: u16,
         servers: Vec<SocketAddr>,
+        ends: &Ends,
     ) -> Result<Self, String> {
         let name = format!("runner-{number}");
         let network = Proxy::start(servers).await?;
@@ -271,99 +262,18 @@ impl Runner {
             going.apply(&mut command);
             command
         };
-        let unit = Unit::start(&name, folder.join(format!("{name}.log")), command);
+        let unit = Unit::start(&name, folder.join(format!("{name}.log")), ends, command);
         Ok(Self { unit, clock, network })
     }
-}
 
-/// Each runner as on a host of its own: its locks, its state, its port.
-fn configuration(number: u32, folder: &Path, server: SocketAddr, port: u16, service: &Path) -> String {
-    let (name, folder) = (format!("runner-{number}"), folder.display());
-    let service = service.display();
-    format!(
-        r#"server = "http://{server}"
-token_file = "{folder}/server-1/token"
-name = "{name}"
-state = "{folder}/{name}/state"
-locks = "{folder}/{name}/locks"
-grace = "2s"
-
-[project.{PROJECT}]
-repository = "{folder}/repository"
-start = "exec '{service}' service --listen 127.0.0.1:{port} --pool 8 --pool-ms 2 --base-ms 0 --per-item-ms 0"
-ready = {{ url = "http://127.0.0.1:{port}/health", timeout = "20s", interval = "50ms" }}
-plan = "runner-{number}.toml"
-origins = ["http://127.0.0.1:{port}"]
-"#
-    )
-}
-
-/// About four seconds. Both runners are on this host, so each has a port and with it a plan of its own.
-const PLAN: &str = r#"project = "faults"
-
-[service]
-url = "http://127.0.0.1:PORT/predict"
-response_timeout = "5s"
-
-[workload]
-file = "requests.jsonl"
-
-[smoke]
-duration = "1s"
-
-[warm_up]
-min_requests = 5
-max_duration = "200ms"
-top = "0s"
-
-[staircase]
-workers = [2]
-step = "1s"
-ramp_up = "0s"
-search = false
-
-[stability]
-duration = "1s"
-ramp_up = "0s"
-workers = 2
-"#;
-
-/// A repository with a tag for each round.
-async fn repository(folder: &Path, ports: &[u16], rounds: u32, seed: u64) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
-    std::fs::create_dir(folder).map_err(failed)?;
-    for (number, port) in (1..).zip(ports) {
-        let plan = PLAN.replace("PORT", &port.to_string());
-        std::fs::write(folder.join(format!("runner-{number}.toml")), plan).map_err(failed)?;
+    /// Breaks its way to the servers for a while.
+    pub(crate) async fn disturb(&self, mode: Mode, lasts: Duration) -> String {
+        self.network.disturb(mode, lasts).await;
+        self.unit.name().to_owned()
     }
-    std::fs::write(folder.join("requests.jsonl"), "{\"text\": \"A fine day.\"}\n{\"text\": \"Fine.\"}\n")
-        .map_err(failed)?;
-    git(folder, &["init", "--quiet", "--initial-branch=main"]).await?;
-    git(folder, &["add", "."]).await?;
-    for round in 0..=rounds {
-        let message = format!("release {round} of seed {seed}");
-        git(folder, &["commit", "--quiet", "--allow-empty", "-m", &message]).await?;
-        git(folder, &["tag", &tag(round)]).await?;
-    }
-    Ok(())
 }
 
-pub(crate) fn tag(round: u32) -> String {
-    format!("v1.{round}.0")
-}
-
-async fn git(folder: &Path, args: &[&str]) -> Result<(), String> {
-    let mut command = Command::new("git");
-    command.args(["-c", "user.name=faults", "-c", "user.email=faults@localhost", "-c", "commit.gpgsign=false"]);
-    let output = command.current_dir(folder).args(args).output().await;
-    let output = output.map_err(|error| format!("git: {error}"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(format!("git {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr)))
-}
-
-fn program(folder: &Path, name: &str) -> Result<PathBuf, String> {
+pub(crate) fn program(folder: &Path, name: &str) -> Result<PathBuf, String> {
     let path = folder.join(name);
     if path.is_file() {
         return path.canonicalize().map_err(|error| format!("{}: {error}", path.display()));
@@ -372,7 +282,7 @@ fn program(folder: &Path, name: &str) -> Result<PathBuf, String> {
 }
 
 /// A program that knows nothing of whatever else this shell works with.
-fn clean(program: &Path) -> Command {
+pub(crate) fn clean(program: &Path) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
         if name == "DATABASE_URL" || name.to_string_lossy().starts_with("PLIMSOLL_") {
@@ -383,7 +293,7 @@ fn clean(program: &Path) -> Command {
     command
 }
 
-fn free_port() -> Result<u16, String> {
+pub(crate) fn free_port() -> Result<u16, String> {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
     Ok(listener.local_addr().map_err(|error| error.to_string())?.port())
 }
