@@ -115,7 +115,8 @@ impl Client {
     /// Those that an installation reaches.
     pub async fn repositories(&self, installation: i64) -> Result<Vec<Repository>> {
         let ask = async |page: call::Page| {
-            self.installed(installation, &Call::get(page.of("/installation/repositories"))).await
+            let call = Call::get(page.of("/installation/repositories"));
+            self.installed(installation, &call).await?.accepted(&call)
         };
         complete(call::pages::<Repositories, _>(MAX_PAGES, ask).await?, "repositories")
     }
@@ -130,10 +131,10 @@ impl Client {
         let token = self.token(installation, None).await?;
         let answer = call::send(token.crab(), call, within).await?;
         if !answer.is_unauthorized() {
-            return answer.accepted(call);
+            return Ok(answer);
         }
         let token = self.token(installation, Some(&token)).await?;
-        call::send(token.crab(), call, within).await?.accepted(call)
+        call::send(token.crab(), call, within).await
     }
 
     /// One that is good for a while, and is not the one that GitHub refused. Whoever waits for another's request waits
@@ -154,16 +155,13 @@ pub struct Repo<'a> {
 
 impl Repo<'_> {
     async fn ask(&self, call: &Call<'_>) -> Result<Answer> {
-        self.client.installed(self.place.installation, call).await
+        self.client.installed(self.place.installation, call).await?.accepted(call)
     }
 
-    /// An answer with that it is not there as one of its values.
+    /// `None`: it is not there. (An installation that is gone is an error here too.)
     async fn look(&self, call: &Call<'_>) -> Result<Option<Answer>> {
-        match self.ask(call).await {
-            Ok(answer) => Ok(Some(answer)),
-            Err(Error::Missing) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let answer = self.client.installed(self.place.installation, call).await?;
+        if answer.is_missing() { Ok(None) } else { answer.accepted(call).map(Some) }
     }
 }
 

@@ -55,6 +55,10 @@ impl Answer {
         self.status == 401
     }
 
+    pub(super) fn is_missing(&self) -> bool {
+        matches!(self.status, 404 | 410)
+    }
+
     /// Itself, if it is a success.
     pub(super) fn accepted(self, call: &Call<'_>) -> Result<Self> {
         match self.status {
