@@ -8,6 +8,7 @@ mod bad_input;
 mod baseline;
 mod connections;
 mod embedded;
+mod github;
 mod jobs;
 mod layers;
 mod limits;
