@@ -42,15 +42,19 @@ create table github_links (
 );
 create index github_links_by_repository on github_links (repository);
 
--- Deliveries as they came, checked and not yet parsed. One that is handled stays a while, so that it is known when it
--- comes again.
+-- Deliveries as they came, checked and not yet read. One that is handled stays a while without its body, so that it is
+-- known when it comes again.
 create table github_inbox (
     delivery text primary key,
     event text not null,
+    -- What it is about: `repository ID` or `installation ID`. One of a lane is handled at a time.
+    lane text,
     body bytea not null,
     received_at timestamptz not null default now(),
     attempts integer not null default 0,
     next_at timestamptz not null default now(),
+    -- Somebody handles it, or died of it.
+    taken_until timestamptz,
     handled_at timestamptz,
     -- What became of it, in a phrase.
     outcome text,
@@ -58,8 +62,9 @@ create table github_inbox (
     failed_at timestamptz,
     last_error text
 );
-create index github_inbox_due on github_inbox (next_at) where handled_at is null and failed_at is null;
+create index github_inbox_due on github_inbox (received_at) where handled_at is null and failed_at is null;
 create index github_inbox_by_age on github_inbox (received_at);
+create index github_inbox_given_up on github_inbox (failed_at) where failed_at is not null;
 
 create table github_pulls (
     repository bigint not null references github_repositories (id),

@@ -29,6 +29,7 @@ struct Inner {
     draining: watch::Sender<bool>,
     uploads: Arc<Semaphore>,
     reads: Arc<Semaphore>,
+    deliveries: Arc<Semaphore>,
     computations: Arc<Semaphore>,
     hub: Hub,
     metrics: Metrics,
@@ -69,6 +70,9 @@ pub struct Settings {
 const MAX_UPLOADS: usize = 8;
 /// Answers made out of whole reports at the same time, from before they are loaded.
 const MAX_READS: usize = 16;
+/// Large deliveries of GitHub's held in memory at the same time, each of up to 25 MiB and not yet known to be GitHub's.
+const MAX_DELIVERIES: usize = 4;
+const DELIVERY_WITHIN: Duration = Duration::from_secs(5);
 /// Whoever waits longer for their turn is told to try again.
 const TURN_WITHIN: Duration = Duration::from_secs(10);
 
@@ -86,6 +90,7 @@ impl AppState {
             draining,
             uploads: Arc::new(Semaphore::new(MAX_UPLOADS)),
             reads: Arc::new(Semaphore::new(MAX_READS)),
+            deliveries: Arc::new(Semaphore::new(MAX_DELIVERIES)),
             computations: Arc::new(Semaphore::new(cores)),
             metrics: Metrics::default(),
         }))
@@ -188,6 +193,11 @@ impl AppState {
     /// To be held while stored reports are in memory, packed or not; unavailable when none gets free in time.
     pub(crate) async fn turn_to_read(&self) -> Result<OwnedSemaphorePermit> {
         turn(&self.0.reads, TURN_WITHIN, "too many reports are read at a time").await
+    }
+
+    /// To be held while a large delivery is in memory; unavailable when none gets free in time.
+    pub(crate) async fn turn_for_delivery(&self) -> Result<OwnedSemaphorePermit> {
+        turn(&self.0.deliveries, DELIVERY_WITHIN, "too many large deliveries at a time").await
     }
 
     /// Runs something that needs a processor for long (parsing, judging, drawing a large report) beside the

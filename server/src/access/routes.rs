@@ -15,6 +15,9 @@ use crate::state::AppState;
 pub enum Need {
     /// Nothing, and nobody asks who calls: health and assets answer while the database is away.
     Open,
+    /// A signature over the body, which the handler checks before anything else. Whoever signs is not slowed down: GitHub
+    /// sends nothing twice.
+    Signed,
     /// Nothing; the page shows who is signed in.
     Known,
     /// Nothing; the handler leaves out what the caller may not read.

@@ -3,6 +3,7 @@
 mod agent;
 mod audit;
 mod body;
+mod github;
 mod health;
 mod live;
 pub mod openapi;
@@ -29,6 +30,7 @@ pub fn routes(state: &AppState) -> Routes {
         .get("/readyz", Need::Open, health::ready)
         .get("/metrics", scrapes, operation::metrics)
         .get("/api/v1/doctor", Need::Server(Scope::Admin), operation::doctor)
+        .post("/github/webhook", Need::Signed, github::webhook)
         .get("/api/v1/openapi.json", Need::Open, openapi::document)
         .post("/api/v1/snapshots", Need::Named(Scope::Upload), upload::post)
         .put("/api/v1/uploads/{run}", Need::Named(Scope::Upload), parts::begin)

@@ -106,7 +106,7 @@ fn complete(operation: &mut Operation, route: &Route) {
         ResponseBuilder::new().description("A problem (RFC 9457)").content("application/problem+json", problem);
     operation.responses.responses.entry("default".to_owned()).or_insert_with(|| RefOr::T(failed.build()));
     let scope = match route.need {
-        Need::Open | Need::Known => None,
+        Need::Open | Need::Signed | Need::Known => None,
         Need::Filtered => Some("shows what the caller may read".to_owned()),
         Need::Project(scope) | Need::Run(scope) | Need::Named(scope) => {
             Some(format!("needs the scope `{}` for the project", scope.name()))

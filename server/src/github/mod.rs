@@ -8,7 +8,9 @@ mod error;
 pub mod events;
 mod oauth;
 mod place;
+pub mod signature;
 pub mod text;
+pub mod webhook;
 
 use std::time::Duration;
 

@@ -57,20 +57,29 @@ pub(crate) struct Probed {
 
 impl App {
     pub(crate) async fn new() -> Self {
-        Self::on(database().await).await
+        Self::with(Settings::default()).await
+    }
+
+    /// With these settings, and the usual token.
+    pub(crate) async fn with(settings: Settings) -> Self {
+        Self::on(database().await, settings).await
     }
 
     /// Another server on the same database.
     pub(crate) async fn beside(&self) -> Self {
-        Self::on(self.url.clone()).await
+        self.beside_with(Settings::default()).await
     }
 
-    async fn on(url: SecretString) -> Self {
+    pub(crate) async fn beside_with(&self, settings: Settings) -> Self {
+        Self::on(self.url.clone(), settings).await
+    }
+
+    async fn on(url: SecretString, settings: Settings) -> Self {
         let pool = store::database::open(&url, 4).await.expect("connections");
         let tokens = Tokens::new(&[SecretString::from(TOKEN)]);
         let folder = tempfile::tempdir().expect("a temporary directory");
         let (admin, _) = access::ensure(&pool, folder.path()).await.expect("the server's own token");
-        let state = AppState::new(pool.clone(), Settings { tokens, ..Settings::default() });
+        let state = AppState::new(pool.clone(), Settings { tokens, ..settings });
         Self { router: router(state.clone()), state, admin, pool, url }
     }
 
