@@ -31,6 +31,9 @@ pub(super) fn gauges(page: &mut String, of: &Gauges, current: bool) {
     one(page, "deliveries_pending", "Events on their way to webhooks.", n(of.undelivered));
     one(page, "deliveries_oldest_age_seconds", "Age of the oldest event on its way.", of.oldest_undelivered_s);
     one(page, "deliveries_given_up", "Events given up in the last day.", n(of.given_up));
+    one(page, "github_inbox_pending", "Deliveries of GitHub's that are not handled.", n(of.inbox));
+    one(page, "github_inbox_oldest_age_seconds", "Age of the oldest of them.", of.oldest_inbox_s);
+    one(page, "github_inbox_given_up", "Deliveries of GitHub's given up in the last day.", n(of.inbox_given_up));
     one(page, "uploads_open", "Uploads in parts under way.", n(of.uploads));
     one(page, "uploads_open_bytes", "Bytes received of them.", n(of.upload_bytes));
 }

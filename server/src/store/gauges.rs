@@ -25,6 +25,11 @@ pub struct Gauges {
     pub oldest_undelivered_s: Option<f64>,
     /// Given up in the last day.
     pub given_up: i64,
+    /// Deliveries of GitHub's that are not handled.
+    pub inbox: i64,
+    pub oldest_inbox_s: Option<f64>,
+    /// Given up in the last day.
+    pub inbox_given_up: i64,
     /// Uploads in parts that are under way.
     pub uploads: i64,
     pub upload_bytes: i64,
@@ -38,7 +43,9 @@ pub async fn read(executor: impl Executor<'_>) -> Result<Gauges> {
                from jobs where state in ('queued', 'leased', 'running')
            ), late as (
                select d.id, o.created_at from deliveries d join outbox o on o.id = d.event
-               where d.delivered_at is null and d.failed_at is null)
+               where d.delivered_at is null and d.failed_at is null
+           ), inbox as (
+               select received_at from github_inbox where handled_at is null and failed_at is null)
            select
              (select count(*) from open where state = 'queued') as "queued!",
              (select count(*) from open where state = 'leased') as "leased!",
@@ -56,6 +63,9 @@ pub async fn read(executor: impl Executor<'_>) -> Result<Gauges> {
              (select count(*) from late) as "undelivered!",
              (select extract(epoch from now() - min(created_at))::float8 from late) as oldest_undelivered_s,
              (select count(*) from deliveries where failed_at > now() - interval '1 day') as "given_up!",
+             (select count(*) from inbox) as "inbox!",
+             (select extract(epoch from now() - min(received_at))::float8 from inbox) as oldest_inbox_s,
+             (select count(*) from github_inbox where failed_at > now() - interval '1 day') as "inbox_given_up!",
              (select count(*) from uploads where finished_at is null) as "uploads!",
              (select coalesce(sum(received), 0)::int8 from uploads where finished_at is null) as "upload_bytes!""#
     );

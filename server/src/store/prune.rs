@@ -24,6 +24,8 @@ pub struct Cutoffs {
     pub events: Timestamp,
     /// Runners that were not heard since and hold no run.
     pub runners: Timestamp,
+    /// Deliveries of GitHub's that were handled, or given up, and came before.
+    pub inbox: Timestamp,
 }
 
 /// How much that is.
@@ -37,6 +39,7 @@ pub struct Counts {
     pub deliveries: u64,
     pub events: u64,
     pub runners: u64,
+    pub inbox: u64,
 }
 
 /// Rows of one statement.
@@ -66,13 +69,16 @@ pub async fn count(executor: impl Executor<'_>, before: &Cutoffs) -> Result<Coun
              (select count(*) from runners r
               where r.last_seen_at < $6
                 and not exists (select 1 from jobs j
-                                where j.runner = r.id and j.state in ('leased', 'running'))) as "runners!""#,
+                                where j.runner = r.id and j.state in ('leased', 'running'))) as "runners!",
+             (select count(*) from github_inbox
+              where received_at < $7 and (handled_at is not null or failed_at is not null)) as "inbox!""#,
         before.windows.map(to_db),
         to_db(before.live_events),
         to_db(before.sessions),
         to_db(before.uploads),
         to_db(before.events),
         to_db(before.runners),
+        to_db(before.inbox),
     )
     .fetch_one(executor)
     .await?;
@@ -84,6 +90,7 @@ pub async fn count(executor: impl Executor<'_>, before: &Cutoffs) -> Result<Coun
         deliveries: row.deliveries.unsigned_abs(),
         events: row.events.unsigned_abs(),
         runners: row.runners.unsigned_abs(),
+        inbox: row.inbox.unsigned_abs(),
     })
 }
 
@@ -185,6 +192,18 @@ pub async fn runners(executor: impl Executor<'_>, before: Timestamp) -> Result<u
                and not exists (select 1 from jobs j where j.runner = r.id and j.state in ('leased', 'running'))
              limit 20 for update skip locked)",
         to_db(before),
+    );
+    Ok(done.execute(executor).await?.rows_affected())
+}
+
+pub async fn inbox(executor: impl Executor<'_>, before: Timestamp) -> Result<u64> {
+    let done = sqlx::query!(
+        "delete from github_inbox where delivery in (
+             select delivery from github_inbox
+             where received_at < $1 and (handled_at is not null or failed_at is not null)
+             limit $2 for update skip locked)",
+        to_db(before),
+        BATCH,
     );
     Ok(done.execute(executor).await?.rows_affected())
 }

@@ -12,6 +12,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 use sha2::Sha256;
 
+use super::retry::pause;
 use crate::hex::hex;
 use crate::state::AppState;
 use crate::store::deliveries::{self, Due};
@@ -60,21 +61,8 @@ impl Failed {
     fn later(due: &Due, why: String) -> Self {
         let age = Duration::try_from(due.now.duration_since(due.event.created_at)).unwrap_or_default();
         let over = age >= GIVE_UP_AFTER && due.attempts >= MIN_ATTEMPTS;
-        Self { why, retry: (!over).then(|| pause(due.attempts, share())) }
+        Self { why, retry: (!over).then(|| pause(due.attempts, FIRST_RETRY, LAST_RETRY)) }
     }
-}
-
-/// Doubles up to an hour; of that a random part from a half to all, so that receivers which come back are not hit by
-/// everything at once.
-fn pause(attempts: i32, share: f64) -> Duration {
-    let doublings = u32::try_from(attempts - 1).unwrap_or(0).min(16);
-    let longest = (FIRST_RETRY * 2_u32.pow(doublings)).min(LAST_RETRY);
-    longest.mul_f64(0.5 + 0.5 * share)
-}
-
-/// From 0 to 1.
-fn share() -> f64 {
-    getrandom::u32().map_or(1.0, |random| f64::from(random) / f64::from(u32::MAX))
 }
 
 async fn send(state: &AppState, due: &Due) -> Result<u16, String> {
@@ -129,15 +117,6 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-
-    #[test]
-    fn pauses_double_up_to_an_hour() {
-        assert_eq!(pause(1, 1.0), Duration::from_secs(2));
-        assert_eq!(pause(1, 0.0), Duration::from_secs(1));
-        assert_eq!(pause(4, 1.0), Duration::from_secs(16));
-        assert_eq!(pause(12, 1.0), LAST_RETRY);
-        assert_eq!(pause(i32::MAX, 0.0), LAST_RETRY / 2);
-    }
 
     #[test]
     fn a_signature_is_what_openssl_says() {

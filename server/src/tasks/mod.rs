@@ -13,6 +13,7 @@ pub mod leases;
 pub mod pack;
 pub mod policy;
 pub mod prune;
+mod retry;
 pub mod verdict;
 pub mod webhooks;
 

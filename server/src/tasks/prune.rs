@@ -14,6 +14,8 @@ use crate::store::{Pool, StoreError};
 const LIVE_EVENTS: Duration = Duration::from_secs(7 * 24 * 3_600);
 const UPLOADS: Duration = Duration::from_secs(7 * 24 * 3_600);
 const EVENTS: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// GitHub lets people redeliver what is younger.
+const INBOX: Duration = Duration::from_secs(30 * 24 * 3_600);
 const RUNNERS: Duration = Duration::from_secs(30 * 24 * 3_600);
 
 /// A step ends after about this long, so that whoever waits for it hears something.
@@ -50,6 +52,7 @@ pub fn cutoffs(now: Timestamp, windows_after: Option<Duration>) -> Cutoffs {
         uploads: ago(UPLOADS),
         events: ago(EVENTS),
         runners: ago(RUNNERS),
+        inbox: ago(INBOX),
     }
 }
 
@@ -62,6 +65,7 @@ pub async fn step(pool: &Pool, before: &Cutoffs, after: Option<RunId>) -> Result
     done.counts.deliveries = prune::deliveries(pool, before.events).await?;
     done.counts.events = prune::events(pool, before.events).await?;
     done.counts.runners = prune::runners(pool, before.runners).await?;
+    done.counts.inbox = prune::inbox(pool, before.inbox).await?;
     if let Some(windows) = before.windows {
         let until = Instant::now() + STEP;
         while Instant::now() < until && thin_next(pool, windows, &mut done).await? {}
@@ -102,8 +106,8 @@ fn thin(packed: &Packed) -> Result<Vec<u8>, Error> {
 impl Pruned {
     /// How much a step found to do.
     pub fn total(&self) -> u64 {
-        let Counts { reports, live_events, sessions, uploads, deliveries, events, runners } = self.counts;
-        reports + live_events + sessions + uploads + deliveries + events + runners
+        let Counts { reports, live_events, sessions, uploads, deliveries, events, runners, inbox } = self.counts;
+        reports + live_events + sessions + uploads + deliveries + events + runners + inbox
     }
 
     pub fn add(&mut self, other: &Self) {
@@ -115,6 +119,7 @@ impl Pruned {
         sum.deliveries += more.deliveries;
         sum.events += more.events;
         sum.runners += more.runners;
+        sum.inbox += more.inbox;
         self.bytes_before += other.bytes_before;
         self.bytes_after += other.bytes_after;
         self.unreadable += other.unreadable;

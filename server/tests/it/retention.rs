@@ -87,6 +87,11 @@ const ROWS: &str = "
                now(), id, l.lease, case when l.lease is not null then now() end
         from runners, lateral (select case name when 'r1' then gen_random_uuid() end as lease) l
         where name in ('r1', 'r2');
+    -- Handled, given up, and neither; and handled lately.
+    insert into github_inbox (delivery, event, body, received_at, handled_at, failed_at)
+        select 'd' || n, 'push', '', now() - case n when 4 then 29 else 31 end * interval '1 day',
+               case when n in (1, 4) then now() end, case n when 2 then now() end
+        from generate_series(1, 4) n;
 ";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -96,8 +101,16 @@ async fn what_only_the_recent_past_needs_goes() {
     let now = store::prune::now(&app.pool).await.unwrap();
     let before = cutoffs(now, None);
     let would = store::prune::count(&app.pool, &before).await.unwrap();
-    let wanted =
-        Counts { reports: 0, live_events: 3_000, sessions: 1, uploads: 1, deliveries: 7, events: 3, runners: 2 };
+    let wanted = Counts {
+        live_events: 3_000,
+        sessions: 1,
+        uploads: 1,
+        deliveries: 7,
+        events: 3,
+        runners: 2,
+        inbox: 2,
+        reports: 0,
+    };
     assert_eq!(would, wanted);
     let mut all = step(&app.pool, &before, None).await.unwrap();
     assert!(all.counts.live_events < 3_000, "in batches");
