@@ -11,6 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use jsonwebtoken::EncodingKey;
 use octocrab::Octocrab;
 use octocrab::models::AppId;
@@ -108,15 +109,19 @@ impl Client {
     }
 
     pub async fn installations(&self) -> Result<Vec<Installation>> {
-        let ask = async |page: call::Page| self.as_app(&Call::get(page.of("/app/installations"))).await;
+        let ask =
+            |page: call::Page| async move { self.as_app(&Call::get(page.of("/app/installations"))).await }.boxed();
         complete(call::pages::<Vec<Installation>, _>(MAX_PAGES, ask).await?, "installations")
     }
 
     /// Those that an installation reaches.
     pub async fn repositories(&self, installation: i64) -> Result<Vec<Repository>> {
-        let ask = async |page: call::Page| {
-            let call = Call::get(page.of("/installation/repositories"));
-            self.installed(installation, &call).await?.accepted(&call)
+        let ask = |page: call::Page| {
+            async move {
+                let call = Call::get(page.of("/installation/repositories"));
+                self.installed(installation, &call).await?.accepted(&call)
+            }
+            .boxed()
         };
         complete(call::pages::<Repositories, _>(MAX_PAGES, ask).await?, "repositories")
     }

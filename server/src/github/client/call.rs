@@ -5,6 +5,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use hyper::body::{Body, Bytes};
 use hyper::header::{ACCEPT, LINK, LOCATION};
 use hyper::{HeaderMap, Method, Request};
@@ -144,8 +145,12 @@ impl Page {
     }
 }
 
-/// A list, page by page, and whether that was all of it. `P` is a page as it travels.
-pub(super) async fn pages<P, T>(most: usize, ask: impl AsyncFn(Page) -> Result<Answer>) -> Result<(Vec<T>, bool)>
+/// A list, page by page, and whether that was all of it. `P` is a page as it travels. What asks is boxed: of an
+/// asynchronous closure the compiler cannot tell whether another thread may go on with it.
+pub(super) async fn pages<'a, P, T>(
+    most: usize,
+    ask: impl Fn(Page) -> BoxFuture<'a, Result<Answer>>,
+) -> Result<(Vec<T>, bool)>
 where
     P: DeserializeOwned + Into<Vec<T>>,
 {

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures_util::FutureExt as _;
 use plimsoll_domain::ids::CommitSha;
 use uuid::Uuid;
 
@@ -140,6 +141,7 @@ impl Repo<'_> {
     where
         P: serde::de::DeserializeOwned + Into<Vec<T>>,
     {
-        pages::<P, T>(most, async |page: Page| self.ask(&Call::get(page.of(path)).needs(needs)).await).await
+        let ask = |page: Page| async move { self.ask(&Call::get(page.of(path)).needs(needs)).await }.boxed();
+        pages::<P, T>(most, ask).await
     }
 }
