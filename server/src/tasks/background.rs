@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::task::JoinSet;
 
+use super::github::inbox;
 use super::{deliveries, leases, prune};
 use crate::state::AppState;
 use crate::store;
@@ -16,6 +17,11 @@ use crate::store;
 const WITHIN: Duration = Duration::from_secs(60);
 /// Events are not late by more.
 const DELIVERIES_EVERY: Duration = Duration::from_secs(1);
+
+/// What GitHub delivered is not handled later by more.
+const INBOX_EVERY: Duration = Duration::from_secs(1);
+/// So many loops, since some deliveries need GitHub's answers, which may be slow.
+const INBOX_LOOPS: usize = 3;
 
 const TIDY_EVERY: Duration = Duration::from_secs(60);
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
@@ -28,6 +34,11 @@ pub fn start(state: &AppState) -> JoinSet<()> {
     tasks.spawn(repeat(state.clone(), "deliveries", DELIVERIES_EVERY, |state| async move {
         deliveries::run_once(&state).await
     }));
+    for _ in 0..INBOX_LOOPS {
+        tasks.spawn(repeat_within(inbox::ROUND_WITHIN, state.clone(), "inbox", INBOX_EVERY, |state| async move {
+            inbox::run_once(&state).await
+        }));
+    }
     tasks.spawn(repeat(state.clone(), "retention", PRUNE_EVERY, |state| async move {
         let now = store::prune::now(state.pool()).await?;
         let done = prune::step(state.pool(), &prune::cutoffs(now, state.retention()), None).await?;
@@ -59,9 +70,19 @@ pub fn start(state: &AppState) -> JoinSet<()> {
     tasks
 }
 
+async fn repeat<E: Display, F: Future<Output = Result<usize, E>>>(
+    state: AppState,
+    name: &'static str,
+    pause: Duration,
+    run_once: impl Fn(AppState) -> F,
+) {
+    repeat_within(WITHIN, state, name, pause, run_once).await;
+}
+
 /// Calls `run_once` until the server drains: again at once while it finds something to do, else after `pause`. A failure
 /// (the database is away) is logged when it begins, and its end too; a panic ends that call only.
-async fn repeat<E: Display, F: Future<Output = Result<usize, E>>>(
+async fn repeat_within<E: Display, F: Future<Output = Result<usize, E>>>(
+    within: Duration,
     state: AppState,
     name: &'static str,
     pause: Duration,
@@ -71,11 +92,11 @@ async fn repeat<E: Display, F: Future<Output = Result<usize, E>>>(
     let mut failing = false;
     while !*draining.borrow_and_update() {
         let call = AssertUnwindSafe(run_once(state.clone())).catch_unwind();
-        let result = match tokio::time::timeout(WITHIN, call).await {
+        let result = match tokio::time::timeout(within, call).await {
             Ok(Ok(Ok(done))) => Ok(done),
             Ok(Ok(Err(error))) => Err(error.to_string()),
             Ok(Err(_)) => Err("it panicked".to_owned()),
-            Err(_) => Err(format!("no end within {} s", WITHIN.as_secs())),
+            Err(_) => Err(format!("no end within {} s", within.as_secs())),
         };
         match &result {
             Err(error) if !failing => tracing::error!(task = name, error, "a task fails; it is tried again"),

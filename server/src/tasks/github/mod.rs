@@ -2,6 +2,7 @@
 //! how things are when it is handled, so that it is no harm when one is late, comes twice or comes in another order.
 
 mod filter;
+pub mod inbox;
 mod installations;
 mod outdated;
 pub mod pulls;
