@@ -103,5 +103,8 @@ mod tests {
         let named = link(&[], Some("ranker/v*"));
         assert!(is_version(&named, "ranker/v2") && !is_version(&named, "v2.0.0") && !is_version(&named, "ranker/v2/x"));
         assert!(!is_version(&link(&[], Some("v[")), "v1.2.3"));
+        for odd in ["--upload-pack=x", "v1..2", "v1\u{7}", &"v".repeat(201)] {
+            assert!(!is_version(&link(&[], Some("**")), odd), "{odd:?}");
+        }
     }
 }

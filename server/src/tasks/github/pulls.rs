@@ -174,7 +174,7 @@ async fn one(
         branch: None,
         base: facts.merge_base.as_ref(),
         profile: Some(Profile::Pr),
-        plan_commit: facts.plan_commit.as_ref(),
+        plan_commit: Some(&facts.plan_commit),
         requested_by: asked.by.unwrap_or(BY_ITSELF),
         again: asked.again,
     };
@@ -209,7 +209,7 @@ struct Facts {
     files: Files,
     merge_base: Option<CommitSha>,
     /// The head of the default branch, whose plan counts: a change must not choose how it is measured.
-    plan_commit: Option<CommitSha>,
+    plan_commit: CommitSha,
 }
 
 impl Facts {
@@ -229,9 +229,10 @@ impl Facts {
                 Err(error) => Err(error),
             }
         };
-        let branch = repo.branch(&site.repository.default_branch);
-        let (files, merge_base, branch) = tokio::try_join!(files, compared, branch)?;
-        Ok(Self { files, merge_base, plan_commit: branch.map(|branch| branch.head) })
+        let name = &site.repository.default_branch;
+        let (files, merge_base, branch) = tokio::try_join!(files, compared, repo.branch(name))?;
+        let no_plan = || Error::Conflict(format!("{} has no branch {name:?}", site.repository.full_name));
+        Ok(Self { files, merge_base, plan_commit: branch.ok_or_else(no_plan)?.head })
     }
 }
 
