@@ -30,6 +30,7 @@ struct Inner {
     uploads: Arc<Semaphore>,
     reads: Arc<Semaphore>,
     deliveries: Arc<Semaphore>,
+    inbox_room: github::Room,
     computations: Arc<Semaphore>,
     hub: Hub,
     metrics: Metrics,
@@ -91,6 +92,7 @@ impl AppState {
             uploads: Arc::new(Semaphore::new(MAX_UPLOADS)),
             reads: Arc::new(Semaphore::new(MAX_READS)),
             deliveries: Arc::new(Semaphore::new(MAX_DELIVERIES)),
+            inbox_room: github::Room::default(),
             computations: Arc::new(Semaphore::new(cores)),
             metrics: Metrics::default(),
         }))
@@ -198,6 +200,11 @@ impl AppState {
     /// To be held while a large delivery is in memory; unavailable when none gets free in time.
     pub(crate) async fn turn_for_delivery(&self) -> Result<OwnedSemaphorePermit> {
         turn(&self.0.deliveries, DELIVERY_WITHIN, "too many large deliveries at a time").await
+    }
+
+    /// Whether more deliveries of GitHub's may wait.
+    pub(crate) fn inbox_room(&self) -> &github::Room {
+        &self.0.inbox_room
     }
 
     /// Runs something that needs a processor for long (parsing, judging, drawing a large report) beside the

@@ -13,8 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::error::{AppError, Result};
 use crate::github::webhook::{Delivery, MAX_BYTES, Refused, Sent};
 use crate::state::AppState;
-use crate::store;
-use crate::store::github::inbox::{self, Put, Room};
+use crate::store::github::inbox::{self, Put};
 
 const SIGNATURE: HeaderName = HeaderName::from_static("x-hub-signature-256");
 const DELIVERY: HeaderName = HeaderName::from_static("x-github-delivery");
@@ -25,8 +24,10 @@ const EVENT: HeaderName = HeaderName::from_static("x-github-event");
 const SMALL: usize = 256 << 10;
 /// GitHub itself waits no longer.
 const READ_WITHIN: Duration = Duration::from_secs(10);
-/// What may wait to be handled.
-const ROOM: Room = Room { rows: 20_000, bytes: 2 << 30 };
+/// What may wait to be handled, and for how long that is believed: counting takes longer than storing.
+const MOST_ROWS: i64 = 20_000;
+const MOST_BYTES: i64 = 2 << 30;
+const COUNT_EVERY: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Serialize)]
 pub(super) struct Taken {
@@ -62,12 +63,21 @@ async fn store(state: &AppState, delivery: Delivery) -> Result<(StatusCode, Json
         lane: delivery.lane.as_deref(),
         body: &delivery.payload,
     };
-    let (status, new) = match store::github::inbox::put(state.pool(), &new, ROOM).await? {
+    let (status, new) = match inbox::put(state.pool(), &new, has_room(state).await?).await? {
         Put::Stored => (StatusCode::ACCEPTED, true),
         Put::Known => (StatusCode::OK, false),
         Put::Full => return Err(full()),
     };
     Ok((status, Json(Taken { delivery: delivery.id, new })))
+}
+
+async fn has_room(state: &AppState) -> Result<bool> {
+    let known = match state.inbox_room().get(COUNT_EVERY) {
+        Some(known) => return Ok(known),
+        None => inbox::has_room(state.pool(), MOST_ROWS, MOST_BYTES).await?,
+    };
+    state.inbox_room().set(known);
+    Ok(known)
 }
 
 /// The body, and the turn of one that is not small: to be kept until it is stored.

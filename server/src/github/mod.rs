@@ -8,6 +8,7 @@ mod error;
 pub mod events;
 mod oauth;
 mod place;
+mod room;
 pub mod signature;
 pub mod text;
 pub mod webhook;
@@ -21,6 +22,7 @@ pub use client::{CheckWrite, Client, Identity, Repo, UnfitIdentity};
 pub use error::{Error, Result};
 pub use oauth::{App, SignInError};
 pub use place::Place;
+pub(crate) use room::Room;
 
 /// Where GitHub is, without final slashes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,53 +18,54 @@ pub struct New<'a> {
     pub body: &'a [u8],
 }
 
-/// What waits at most.
-#[derive(Debug, Clone, Copy)]
-pub struct Room {
-    pub rows: i64,
-    pub bytes: i64,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Put {
     Stored,
     /// It waits already, or was handled.
     Known,
+    /// It would have been new.
     Full,
 }
 
-/// Stores it, once. One that was given up is taken again.
-pub async fn put(executor: impl Executor<'_>, new: &New<'_>, room: Room) -> Result<Put> {
+/// Stores it, once, if there is room. One that was given up is taken again.
+pub async fn put(executor: impl Executor<'_>, new: &New<'_>, room: bool) -> Result<Put> {
     let found = sqlx::query!(
-        r#"with waiting as (
-               select count(*) < $5 and coalesce(sum(bytes), 0) + octet_length($4::bytea) <= $6 as fits
-               from (select octet_length(body) as bytes from github_inbox
-                     where handled_at is null and failed_at is null limit $5) w),
-           new as (
+        r#"with new as (
                insert into github_inbox (delivery, event, lane, body)
-               select $1::text, $2::text, $3::text, $4::bytea from waiting where fits
+               select $1::text, $2::text, $3::text, $4::bytea where $5
                on conflict (delivery) do update set event = excluded.event, lane = excluded.lane, body = excluded.body,
                    received_at = now(), attempts = 0, next_at = now(), taken_until = null, failed_at = null,
                    last_error = null
                where github_inbox.failed_at is not null
                returning 1)
-           select exists (select 1 from new) as "stored!", (select fits from waiting) as "fits!",
+           select exists (select 1 from new) as "stored!",
                exists (select 1 from github_inbox where delivery = $1 and failed_at is null) as "known!""#,
         new.delivery,
         new.event,
         new.lane,
         new.body,
-        room.rows,
-        room.bytes,
+        room,
     )
     .fetch_one(executor)
     .await?;
     // One that came at the same time is not seen yet, but kept it from being stored.
-    Ok(match (found.stored, found.fits || found.known) {
+    Ok(match (found.stored, room || found.known) {
         (true, _) => Put::Stored,
         (false, true) => Put::Known,
         (false, false) => Put::Full,
     })
+}
+
+/// Whether fewer than these wait, in rows and in bytes.
+pub async fn has_room(executor: impl Executor<'_>, rows: i64, bytes: i64) -> Result<bool> {
+    let fits = sqlx::query_scalar!(
+        r#"select count(*) < $1 and coalesce(sum(bytes), 0) < $2 as "fits!"
+           from (select octet_length(body) as bytes from github_inbox
+                 where handled_at is null and failed_at is null limit $1) waiting"#,
+        rows,
+        bytes,
+    );
+    Ok(fits.fetch_one(executor).await?)
 }
 
 /// A delivery that is to be handled now.

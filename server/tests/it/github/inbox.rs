@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use plimsoll_server::store::github::inbox::{Due, New, Put, Room, failed, handled, put, renew, take};
+use plimsoll_server::store::github::inbox::{Due, New, Put, failed, handled, has_room, put, renew, take};
 use plimsoll_server::store::{self, Pool, database as open_database};
 
 use crate::app::database;
@@ -16,7 +16,7 @@ async fn pool() -> Pool {
 
 async fn store(pool: &Pool, delivery: &str, lane: Option<&str>) {
     let new = New { delivery, event: "push", lane, body: b"{}" };
-    assert_eq!(put(pool, &new, Room { rows: 1_000, bytes: 1_000 }).await.unwrap(), Put::Stored);
+    assert_eq!(put(pool, &new, true).await.unwrap(), Put::Stored);
 }
 
 /// In the order in which they came.
@@ -89,6 +89,22 @@ async fn what_a_dead_server_had_is_handled_by_another() {
 }
 
 #[tokio::test]
+async fn room_is_counted_in_rows_and_bytes_of_what_waits() {
+    let pool = pool().await;
+    for delivery in ["a", "b", "c"] {
+        store(&pool, delivery, None).await;
+    }
+    let done = take(&pool, 1, MINUTE).await.unwrap();
+    handled(&pool, &done[0], "done").await.unwrap();
+    for (rows, bytes, fits) in [(3, 5, true), (2, 5, false), (3, 4, false)] {
+        assert_eq!(has_room(&pool, rows, bytes).await.unwrap(), fits, "{rows} rows, {bytes} bytes");
+    }
+    let new = New { delivery: "d", event: "push", lane: None, body: b"{}" };
+    assert_eq!(put(&pool, &new, false).await.unwrap(), Put::Full);
+    assert_eq!(put(&pool, &New { delivery: "a", ..new }, false).await.unwrap(), Put::Known);
+}
+
+#[tokio::test]
 async fn a_lease_that_is_renewed_lasts() {
     let pool = pool().await;
     store(&pool, "a1", Some("a")).await;
@@ -104,7 +120,7 @@ async fn several_servers_share_what_is_due() {
     for n in 0..200 {
         let (delivery, lane) = (format!("d-{n}"), format!("lane {}", n % 40));
         let new = New { delivery: &delivery, event: "push", lane: Some(&lane), body: b"{}" };
-        assert_eq!(put(&mut *transaction, &new, Room { rows: 1_000, bytes: 1_000 }).await.unwrap(), Put::Stored);
+        assert_eq!(put(&mut *transaction, &new, true).await.unwrap(), Put::Stored);
     }
     store::commit(transaction).await.unwrap();
     let server = || {
