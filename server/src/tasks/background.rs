@@ -20,8 +20,8 @@ const DELIVERIES_EVERY: Duration = Duration::from_secs(1);
 
 /// What GitHub delivered is not handled later by more.
 const INBOX_EVERY: Duration = Duration::from_secs(1);
-/// So many loops, since some deliveries need GitHub's answers, which may be slow.
-const INBOX_LOOPS: usize = 3;
+/// While one ends what it has, the other takes what comes.
+const INBOX_LOOPS: usize = 2;
 
 const TIDY_EVERY: Duration = Duration::from_secs(60);
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);

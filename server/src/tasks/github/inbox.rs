@@ -1,6 +1,7 @@
 //! Handles what GitHub delivered: each delivery at least once, those about one repository one after the other in the
 //! order in which they came, as long as none of them fails.
 
+use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
@@ -8,7 +9,6 @@ use futures_util::FutureExt as _;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval_at, timeout};
 
-use super::Outcome;
 use crate::github;
 use crate::github::events::{self, Event, Unreadable};
 use crate::state::AppState;
@@ -18,14 +18,18 @@ use crate::tasks::Error;
 use crate::tasks::retry::pause;
 
 /// Handled at the same time by one loop.
-const MOST: i64 = 4;
+const MOST: usize = 8;
+/// A loop takes what comes for so long, then ends what it has.
+const TAKES_FOR: Duration = Duration::from_secs(30);
+/// While it handles, it looks this often for what came.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// After it another server handles the delivery, if this one died.
 const LEASE: Duration = Duration::from_secs(60);
 const RENEW_EVERY: Duration = Duration::from_secs(20);
 /// Handling ends within this, however slowly GitHub answers.
 const WITHIN: Duration = Duration::from_secs(300);
 /// [`run_once`] ends within this.
-pub const ROUND_WITHIN: Duration = Duration::from_secs(360);
+pub const ROUND_WITHIN: Duration = Duration::from_secs(30 + 300 + 30);
 
 const FIRST_RETRY: Duration = Duration::from_secs(5);
 const LAST_RETRY: Duration = Duration::from_secs(600);
@@ -42,26 +46,34 @@ const SMALL: usize = 1 << 20;
 /// Of what is kept of an outcome or an error, in characters.
 const MAX_TEXT: usize = 500;
 
-/// Handles what is due and returns how much that was. No transaction is open while it does.
+/// Handles what is due, and what comes meanwhile, until nothing is left; returns how much that was. No transaction is
+/// open while it does. One that takes long holds up none but those of its repository.
 pub async fn run_once(state: &AppState) -> Result<usize, StoreError> {
-    let due = inbox::take(state.pool(), MOST, LEASE).await?;
-    let taken = due.len();
-    let mut settling: JoinSet<_> = due.into_iter().map(|due| settle(state.clone(), due)).collect();
-    while let Some(settled) = settling.join_next().await {
-        settled.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
+    let (until, draining) = (Instant::now() + TAKES_FOR, state.draining());
+    let (mut settling, mut taken, mut failure) = (JoinSet::new(), 0, None);
+    loop {
+        let ends = failure.is_some() || Instant::now() >= until || *draining.borrow();
+        let room = if ends { 0 } else { MOST - settling.len() };
+        if room > 0 {
+            let due = inbox::take(state.pool(), room as i64, LEASE).await.unwrap_or_else(|error| {
+                failure = Some(error);
+                Vec::new()
+            });
+            taken += due.len();
+            due.into_iter().for_each(|due| drop(settling.spawn(settle(state.clone(), due))));
+        }
+        match timeout(LOOK_EVERY, settling.join_next()).await {
+            Ok(Some(Ok(Ok(())))) | Err(_) => {}
+            Ok(Some(Ok(Err(error)))) => failure = Some(error),
+            Ok(Some(Err(error))) => std::panic::resume_unwind(error.into_panic()),
+            Ok(None) => return failure.map_or(Ok(taken), Err),
+        }
     }
-    Ok(taken)
 }
 
 async fn settle(state: AppState, mut due: Due) -> Result<(), StoreError> {
-    let outcome = match read(&due.event, std::mem::take(&mut due.body)).await {
-        Ok(event) => attend(&state, &due, &event).await.map(|outcome| outcome.to_string()),
-        Err(why) => {
-            tracing::warn!(delivery = due.delivery, event = due.event, %why, "a delivery of GitHub's cannot be read");
-            Ok(format!("unreadable: {why}"))
-        }
-    };
-    match outcome {
+    let body = std::mem::take(&mut due.body);
+    match attend(&state, &due, handle(&state, &due, body)).await {
         Ok(outcome) => {
             tracing::info!(delivery = due.delivery, event = due.event, outcome, "a delivery of GitHub's was handled");
             inbox::handled(state.pool(), &due, &text(&outcome)).await
@@ -75,6 +87,15 @@ async fn settle(state: AppState, mut due: Due) -> Result<(), StoreError> {
     }
 }
 
+/// What became of it.
+async fn handle(state: &AppState, due: &Due, body: Vec<u8>) -> Result<String, Failed> {
+    match read(&due.event, body).await {
+        Ok(event) => Ok(super::handle(state, &event).await?.to_string()),
+        // However often it is read.
+        Err(why) => Ok(format!("unreadable: {why}")),
+    }
+}
+
 async fn read(event: &str, body: Vec<u8>) -> Result<Event, Unreadable> {
     if body.len() <= SMALL {
         return events::read(event, &body);
@@ -84,15 +105,18 @@ async fn read(event: &str, body: Vec<u8>) -> Result<Event, Unreadable> {
     read.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
-/// Handles it, and meanwhile says that it is being handled.
-async fn attend(state: &AppState, due: &Due, event: &Event) -> Result<Outcome, Failed> {
-    let handling = timeout(WITHIN, AssertUnwindSafe(super::handle(state, event)).catch_unwind());
-    let mut handling = std::pin::pin!(handling);
+/// Waits for its end within bounds, and meanwhile says that it is being handled.
+async fn attend<T>(
+    state: &AppState,
+    due: &Due,
+    handling: impl Future<Output = Result<T, Failed>>,
+) -> Result<T, Failed> {
+    let mut handling = std::pin::pin!(timeout(WITHIN, AssertUnwindSafe(handling).catch_unwind()));
     let mut renewals = interval_at(Instant::now() + RENEW_EVERY, RENEW_EVERY);
     loop {
         tokio::select! {
             done = &mut handling => return match done {
-                Ok(Ok(done)) => done.map_err(Failed::from),
+                Ok(Ok(done)) => done,
                 Ok(Err(_)) => Err(Failed::because("it panicked")),
                 Err(_) => Err(Failed::because("it took too long")),
             },

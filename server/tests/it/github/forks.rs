@@ -41,7 +41,8 @@ async fn an_approval_is_for_one_head_and_gone_with_the_next_push() {
     allow(head.clone()).await.unwrap();
     allow(head.clone()).await.unwrap();
     assert_eq!(site.runs().await, [format!("pull 1 queued {}", short(&head))]);
-    let approved = [format!("(pull_request {} action_required)", short(&head)), format!("pull_request {} run", short(&head))];
+    let approved =
+        [format!("(pull_request {} action_required)", short(&head)), format!("pull_request {} run", short(&head))];
     assert_eq!(site.checks().await, approved);
     let next = site.github.model().push(site.id, "theirs", &[("src/app.py", Some("worse"))]);
     assert_eq!(site.tell(site.pull_event(number, "synchronize")).await, "ranker: waits for approval");

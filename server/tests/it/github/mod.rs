@@ -6,6 +6,7 @@ mod events;
 pub(crate) mod fake;
 mod fake_payloads;
 mod forks;
+mod handling;
 mod inbox;
 mod order;
 mod payloads;
