@@ -90,16 +90,31 @@ pub(crate) async fn one_by_one(
     Ok(took)
 }
 
-/// The same in one transaction.
+/// The raw speed of the same rows: table by table in one COPY each, all in one transaction.
 pub(crate) async fn at_once(database: &PgConnectOptions, all: &[Written]) -> Fallible<Duration> {
+    let tables = joined(all);
     let mut connection = PgConnection::connect_with(database).await?;
     let mut transaction = connection.begin().await?;
     let began = Instant::now();
-    for one in all {
-        write(&mut transaction, one).await?;
-    }
+    write(&mut transaction, &tables).await?;
     transaction.commit().await?;
     Ok(began.elapsed())
+}
+
+/// Signature, flags and the length of no extension begin what COPY gives; a count of -1 ends it.
+const HEAD: usize = 19;
+const END: usize = 2;
+
+/// The rows of all in one piece for each table.
+fn joined(all: &[Written]) -> Written {
+    let Some(first) = all.first() else { return Vec::new() };
+    let whole = |(i, (table, rows)): (usize, &(String, Vec<u8>))| {
+        let mut joined = rows[..HEAD].to_vec();
+        all.iter().for_each(|one| joined.extend(&one[i].1[HEAD..one[i].1.len() - END]));
+        joined.extend(&rows[rows.len() - END..]);
+        (table.clone(), joined)
+    };
+    first.iter().enumerate().map(whole).collect()
 }
 
 async fn write(connection: &mut PgConnection, one: &Written) -> Result<(), sqlx::Error> {

@@ -30,8 +30,8 @@ struct Size {
     pages_for: Duration,
 }
 
-const FULL: Size = Size { snapshots: 100_000, rounds: 5, uploads_per_round: 80, pages_for: Duration::from_secs(40) };
-const QUICK: Size = Size { snapshots: 10_000, rounds: 3, uploads_per_round: 40, pages_for: Duration::from_secs(15) };
+const FULL: Size = Size { snapshots: 100_000, rounds: 5, uploads_per_round: 400, pages_for: Duration::from_secs(40) };
+const QUICK: Size = Size { snapshots: 10_000, rounds: 3, uploads_per_round: 200, pages_for: Duration::from_secs(15) };
 /// Clients that upload at the same time, and connections that COPY.
 const CONNECTIONS: usize = 4;
 const LEAST_SHARE_OF_COPY: f64 = 0.25;
