@@ -86,6 +86,7 @@ create table github_pulls (
     approved_by text,
     primary key (repository, number)
 );
+create index github_pulls_by_head on github_pulls (repository, head_sha) where open;
 
 -- Tags that are known, measured or not: one run for each name and commit.
 create table github_tags (
@@ -128,6 +129,8 @@ create unique index github_checks_newest on github_checks (project, head_sha, (k
     where superseded_at is null;
 create index github_checks_by_run on github_checks (run_id) where run_id is not null;
 create index github_checks_by_head on github_checks (repository, head_sha);
+create index github_checks_by_project on github_checks (project, head_sha);
+create index github_checks_of_branch on github_checks (project, id) where kind = 'branch';
 create index github_checks_by_pull on github_checks (repository, pull_request, created_at desc)
     where pull_request is not null;
 

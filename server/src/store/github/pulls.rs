@@ -128,11 +128,18 @@ pub async fn lock(transaction: &mut Transaction, repository: i64, number: i64) -
     found.fetch_optional(&mut **transaction).await?.map(Pull::try_from).transpose()
 }
 
-/// Open ones with this head, by number.
-pub async fn of_head(executor: impl Executor<'_>, repository: i64, head: &CommitSha) -> Result<Vec<Pull>> {
-    let found =
-        pulls!("where repository = $1 and head_sha = $2 and open order by number limit 100", repository, head.as_str());
-    found.fetch_all(executor).await?.into_iter().map(Pull::try_from).collect()
+/// The open one that the check of this head stands for: a check belongs to a commit, not to a pull request. Of several it
+/// is that into the default branch, else the oldest: another one, into a branch that has the change already, would pass
+/// at once and let the first be merged.
+pub async fn first_of_head(executor: impl Executor<'_>, repository: i64, head: &CommitSha) -> Result<Option<i64>> {
+    let found = sqlx::query_scalar!(
+        "select p.number from github_pulls p join github_repositories r on r.id = p.repository
+         where p.repository = $1 and p.head_sha = $2 and p.open
+         order by p.base_ref <> r.default_branch, p.number limit 1",
+        repository,
+        head.as_str(),
+    );
+    Ok(found.fetch_optional(executor).await?)
 }
 
 /// Open ones, the newest first.

@@ -108,6 +108,9 @@ impl<'a> Site<'a> {
     }
 }
 
+/// How often at most GitHub is asked for the newest before something is left to the next event.
+const LOOKS: usize = 4;
+
 /// What became of each project, in one phrase.
 fn all(each: impl IntoIterator<Item = (ProjectSlug, Cow<'static, str>)>) -> Outcome {
     let each: Vec<String> = each.into_iter().map(|(project, what)| format!("{project}: {what}")).collect();

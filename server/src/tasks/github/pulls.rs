@@ -115,19 +115,10 @@ async fn decide(state: &AppState, site: &Site<'_>, pull: &Pull, asked: Asked<'_>
     if !pull.open {
         return close(state, site, pull).await;
     }
-    if let Some(other) = first_of_head(state, site, pull).await? {
-        return Ok(format!("its head is judged for #{other}").into());
+    match pulls::first_of_head(state.pool(), pull.repository, &pull.head_sha).await? {
+        Some(first) if first != pull.number => Ok(format!("its head is judged for #{first}").into()),
+        _ => judge(state, site, pull, asked).await,
     }
-    judge(state, site, pull, asked).await
-}
-
-/// A check belongs to a commit, not to a pull request. Of several with one head it stands for that into the default
-/// branch, else for the oldest: another one, into a branch that has the change already, would pass at once and let the
-/// first be merged.
-async fn first_of_head(state: &AppState, site: &Site<'_>, pull: &Pull) -> Result<Option<i64>> {
-    let same = pulls::of_head(state.pool(), pull.repository, &pull.head_sha).await?;
-    let first = same.iter().min_by_key(|one| (one.base_ref != site.repository.default_branch, one.number));
-    Ok(first.map(|first| first.number).filter(|number| *number != pull.number))
 }
 
 async fn judge(state: &AppState, site: &Site<'_>, pull: &Pull, asked: Asked<'_>) -> Result<Outcome> {
@@ -141,6 +132,7 @@ async fn judge(state: &AppState, site: &Site<'_>, pull: &Pull, asked: Asked<'_>)
             kind: Kind::PullRequest,
             tag: None,
             pull: Some(pull.number),
+            into: Some(&pull.base_ref),
             key: Some(&key),
             deadline: None,
         };
@@ -215,25 +207,37 @@ struct Facts {
 impl Facts {
     async fn ask(site: &Site<'_>, pull: &Pull, asked: Asked<'_>) -> Result<Self> {
         let repo = site.repo();
-        let files = async {
-            if asked.again || site.links.iter().all(|link| link.paths.is_empty()) {
-                return Ok(Files { paths: Vec::new(), complete: false });
-            }
-            repo.pull_files(pull.number).await
-        };
         let compared = async {
             match repo.compare(&pull.base_ref, pull.head_sha.as_str()).await {
-                Ok(compared) => Ok(Some(compared.merge_base)),
+                Ok(compared) => Ok(Some(compared)),
                 // The branch is gone, or has nothing in common with the head.
                 Err(GitHubError::Missing) => Ok(None),
                 Err(error) => Err(error),
             }
         };
         let name = &site.repository.default_branch;
-        let (files, merge_base, branch) = tokio::try_join!(files, compared, repo.branch(name))?;
+        let (compared, branch) = tokio::try_join!(compared, repo.branch(name))?;
         let no_plan = || Error::Conflict(format!("{} has no branch {name:?}", site.repository.full_name));
-        Ok(Self { files, merge_base, plan_commit: branch.ok_or_else(no_plan)?.head })
+        let plan_commit = branch.ok_or_else(no_plan)?.head;
+        let Some(compared) = compared else {
+            return Ok(Self { files: Files { paths: Vec::new(), complete: false }, merge_base: None, plan_commit });
+        };
+        let is_filtered = !asked.again && site.links.iter().any(|link| !link.paths.is_empty());
+        let files = match is_filtered && !compared.files.complete {
+            true => all_files(site, pull).await?,
+            false => compared.files,
+        };
+        Ok(Self { files, merge_base: Some(compared.merge_base), plan_commit })
     }
+}
+
+/// A comparison lists fewer files than a pull request does. But that one says only what changed at its newest head, which
+/// may be another by now.
+async fn all_files(site: &Site<'_>, pull: &Pull) -> Result<Files> {
+    let files = site.repo().pull_files(pull.number).await?;
+    let now = site.repo().pull(pull.number).await?;
+    let is_same = now.head_sha == pull.head_sha && now.base_ref == pull.base_ref;
+    Ok(Files { complete: files.complete && is_same, ..files })
 }
 
 /// Nobody waits for it any more; but for another one with the same head somebody may.
@@ -249,10 +253,10 @@ async fn close(state: &AppState, site: &Site<'_>, pull: &Pull) -> Result<Outcome
         cancelled += cancel_all(&mut transaction, project, &key(pull.number), Reach::All, &reason).await?;
     }
     store::commit(transaction).await?;
-    for other in pulls::of_head(state.pool(), pull.repository, &pull.head_sha).await? {
-        if first_of_head(state, site, &other).await?.is_none() {
-            judge(state, site, &other, Asked::default()).await?;
-        }
+    if let Some(other) = pulls::first_of_head(state.pool(), pull.repository, &pull.head_sha).await?
+        && let Some(other) = pulls::get(state.pool(), pull.repository, other).await?
+    {
+        judge(state, site, &other, Asked::default()).await?;
     }
     Ok(match cancelled {
         0 => "closed".into(),

@@ -12,7 +12,8 @@ use uuid::Uuid;
 use crate::state::AppState;
 use crate::store::github::checks::{self, Check, Conclusion, Kind, NewCheck, Settled};
 use crate::store::github::links::{self, Link};
-use crate::store::github::{pulls, repositories, tags, writes};
+use crate::store::github::pulls::{self, Pull};
+use crate::store::github::{repositories, tags, writes};
 use crate::store::jobs::NewJob;
 use crate::store::{self, Transaction, audit, jobs};
 use crate::tasks::jobs::{TAKE_WITHIN, has_room, queue};
@@ -30,6 +31,8 @@ pub struct Head<'a> {
     pub tag: Option<&'a str>,
     /// Of a pull request its number.
     pub pull: Option<i64>,
+    /// And the branch that it is to be merged into, by which it is judged.
+    pub into: Option<&'a str>,
     /// Of what older runs are cancelled, as `pull 7` or `branch main`.
     pub key: Option<&'a str>,
     /// In the merge queue: from now.
@@ -63,7 +66,7 @@ pub enum Started {
     Judged,
     /// It was before; or with `again`: it is being measured.
     Already,
-    /// By now it has another head or is closed; or nobody approved of this head.
+    /// By now it has another head or base, or is closed; or nobody approved of this head.
     Outrun,
 }
 
@@ -122,6 +125,7 @@ pub async fn again(state: &AppState, check: &Check, by: &str) -> Result<Outcome>
             kind: check.kind,
             tag: check.tag.as_deref(),
             pull: check.pull_request,
+            into: None,
             key: former.as_ref().and_then(|job| job.supersedes.as_deref()),
             deadline: check.deadline.map(|_| queue_patience(&link)),
         },
@@ -157,6 +161,7 @@ pub(super) async fn open_in(transaction: &mut Transaction, request: &StartReques
     if let Some(tag) = head.tag
         && !tags::put(&mut **transaction, &head.link.project, tag, head.commit).await?
         && !request.again
+        && !held.former.as_ref().is_some_and(was_cancelled)
     {
         return Ok(Started::Already);
     }
@@ -225,20 +230,22 @@ fn priority(kind: Kind) -> Priority {
 struct Held {
     /// What was opened of it last.
     former: Option<Check>,
-    /// It is still the newest of an open pull request, or of none.
+    /// The pull request is as it was, and the check stands for it; or there is none.
     is_current: bool,
     may_run: bool,
 }
 
 async fn hold(transaction: &mut Transaction, head: &Head<'_>) -> Result<Held> {
-    let Head { link, commit, kind, tag, pull, .. } = *head;
+    let Head { link, commit, kind, tag, pull, into, .. } = *head;
     jobs::hold(&mut **transaction, &format!("head {} {commit}", link.project)).await?;
     let (mut is_current, mut may_run) = (true, true);
     if let (Kind::PullRequest, Some(number)) = (kind, pull) {
         let known = pulls::lock(transaction, link.repository, number).await?;
-        let known = known.filter(|known| known.open && known.head_sha == *commit);
-        is_current = known.is_some();
-        may_run = known.is_some_and(|known| known.may_run());
+        let is_same = |known: &Pull| known.open && known.head_sha == *commit && into == Some(known.base_ref.as_str());
+        let known = known.filter(is_same);
+        let first = pulls::first_of_head(&mut **transaction, link.repository, commit).await?;
+        is_current = known.is_some() && first == pull;
+        may_run = is_current && known.is_some_and(|known| known.may_run());
     }
     let former = checks::last(&mut **transaction, &link.project, commit, kind, tag, pull).await?;
     Ok(Held { former, is_current, may_run })

@@ -9,7 +9,7 @@ use crate::store::github::links::Link;
 use crate::tasks::Result;
 
 use super::start::{self, BY_ITSELF, Head, StartRequest, Started};
-use super::{Outcome, Site, all, filter};
+use super::{LOOKS, Outcome, Site, all, filter};
 
 pub(super) async fn handle(state: &AppState, event: &Tag) -> Result<Outcome> {
     if event.deleted {
@@ -22,17 +22,26 @@ pub(super) async fn handle(state: &AppState, event: &Tag) -> Result<Outcome> {
     if !site.links.iter().any(|link| filter::is_version(link, &event.tag)) {
         return Ok("no version of a project".into());
     }
-    // Where it leads by now: the event may be late.
-    let Some(commit) = site.repo().tag_commit(&event.tag).await? else {
-        return Ok("the tag is gone".into());
-    };
-    let mut each = Vec::new();
-    for link in &site.links {
-        if filter::is_version(link, &event.tag) {
-            each.push((link.project.clone(), measure(state, link, &event.tag, &commit).await?.phrase(&commit)));
+    let mut outcome = Outcome::from("the tag is gone");
+    let mut seen = None;
+    for _ in 0..LOOKS {
+        // Where it leads by now: the event may be late, and so may be what was asked before.
+        let commit = site.repo().tag_commit(&event.tag).await?;
+        let Some(commit) = commit.filter(|commit| seen.as_ref() != Some(commit)) else { break };
+        let mut each = Vec::new();
+        let mut is_new = false;
+        for link in site.links.iter().filter(|link| filter::is_version(link, &event.tag)) {
+            let started = measure(state, link, &event.tag, &commit).await?;
+            is_new |= matches!(started, Started::New { .. });
+            each.push((link.project.clone(), started.phrase(&commit)));
         }
+        outcome = all(each);
+        if !is_new {
+            break;
+        }
+        seen = Some(commit);
     }
-    Ok(all(each))
+    Ok(outcome)
 }
 
 /// Measures a tag, unless it was measured, or known, at this commit. A tag that was moved takes the place of its run
@@ -45,6 +54,7 @@ pub async fn measure(state: &AppState, link: &Link, tag: &str, commit: &CommitSh
             kind: Kind::Tag,
             tag: Some(tag),
             pull: None,
+            into: None,
             key: Some(&format!("tag {tag}")),
             deadline: None,
         },

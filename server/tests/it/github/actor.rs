@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use axum::body::Body;
 use axum::http::Request;
 use plimsoll_domain::ids::{CommitSha, ProjectSlug};
-use plimsoll_server::store::github::links::{self, NewLink};
+use plimsoll_server::store::github::links::{self, Link, NewLink};
 use plimsoll_server::store::github::repositories::{self, Repository};
 use plimsoll_server::store::projects::{self, Visibility};
 use plimsoll_server::tasks::github::inbox;
@@ -52,6 +52,10 @@ impl Site {
             created_by: "a test",
         };
         links::put(&self.server.pool, &link).await.unwrap();
+    }
+
+    pub(crate) async fn linked(&self) -> Link {
+        links::get(&self.server.pool, &slug(PROJECT)).await.unwrap().expect("a link")
     }
 
     pub(crate) async fn known(&self) -> Repository {

@@ -1,7 +1,9 @@
 //! What a pull request starts.
 
-use plimsoll_server::store::github::{checks, pulls};
-use plimsoll_server::tasks::github::start;
+use plimsoll_server::store::github::checks::{self, Conclusion, Kind, Settled};
+use plimsoll_server::store::github::pulls;
+use plimsoll_server::tasks::github::pulls::refresh;
+use plimsoll_server::tasks::github::start::{self, Head, StartRequest, Started};
 
 use super::actor::{PROJECT, Site, commit, short, slug};
 
@@ -164,13 +166,79 @@ async fn run_again_is_a_new_check_unless_one_is_under_way() {
 #[tokio::test]
 async fn an_answer_that_lags_behind_the_event_does_not_win() {
     let site = Site::new().await;
-    let (number, old) = site.pull("faster", "src/app.py");
+    let (number, old) = site.pull("faster", "docs/a.md");
     let new = site.github.model().push(site.id, "faster", &[("src/app.py", Some("2"))]);
     let (event, mut payload) = site.pull_event(number, "synchronize");
     payload["pull_request"]["updated_at"] = "2099-01-01T00:00:00Z".into();
     site.github.model().repo(site.id).pulls.get_mut(&number).unwrap().head = old;
     site.tell((event, payload)).await;
-    assert_eq!(site.runs().await, [format!("pull 1 queued {}", short(&new))]);
+    assert_eq!(site.runs().await, [format!("pull 1 queued {}", short(&new))], "by what the new head changes");
     let known = pulls::get(&site.server.pool, site.id, number).await.unwrap().unwrap();
     assert_eq!(known.head_sha, commit(&new));
+}
+
+#[tokio::test]
+async fn changes_beyond_what_github_lists_count() {
+    let site = Site::new().await;
+    for (branch, files, runs) in [("many", 301, 0), ("too-many", 3_001, 1)] {
+        let names: Vec<String> = (0..files).map(|n| format!("docs/{n}.md")).collect();
+        let changes: Vec<_> = names.iter().map(|name| (name.as_str(), Some(branch))).collect();
+        let opened = {
+            let mut model = site.github.model();
+            model.push(site.id, branch, &changes);
+            let number = model.open_pull(site.id, branch, "mona");
+            model.pull_event(site.id, number, "opened")
+        };
+        site.tell(opened).await;
+        assert_eq!(site.runs().await.len(), runs, "{branch}");
+    }
+    let checks = site.checks().await;
+    assert!(checks[0].ends_with("success") && checks[1].ends_with("run"), "{checks:?}");
+}
+
+#[tokio::test]
+async fn what_was_worked_out_for_another_base_is_not_used() {
+    let site = Site::new().await;
+    let (number, head) = site.pull("faster", "src/app.py");
+    site.tell(site.pull_event(number, "opened")).await;
+    let (link, commit) = (site.linked().await, commit(&head));
+    let stale = |into, pull| Head {
+        link: &link,
+        commit: &commit,
+        kind: Kind::PullRequest,
+        tag: None,
+        pull: Some(pull),
+        into: Some(into),
+        key: Some("pull 1"),
+        deadline: None,
+    };
+    let passes = Settled { conclusion: Conclusion::Success, title: "-".to_owned(), summary: "-".to_owned() };
+    for head in [stale("has-it", number), stale("main", 2)] {
+        let settled = start::settle(&site.server.state, &head, &passes).await.unwrap();
+        let request = StartRequest {
+            head,
+            branch: None,
+            base: Some(&commit),
+            profile: None,
+            plan_commit: None,
+            requested_by: start::BY_ITSELF,
+            again: true,
+        };
+        let opened = start::open(&site.server.state, &request).await.unwrap();
+        assert_eq!([settled, opened], [Started::Outrun, Started::Outrun]);
+    }
+    assert_eq!(site.runs().await, [format!("pull 1 queued {}", short(&head))]);
+}
+
+#[tokio::test]
+async fn one_of_which_no_event_came_is_found_by_asking() {
+    let site = Site::new().await;
+    let (number, head) = site.pull("faster", "src/app.py");
+    let repository = site.known().await;
+    for _ in 0..2 {
+        refresh(&site.server.state, &repository, number).await.unwrap();
+    }
+    assert_eq!(site.runs().await, [format!("pull 1 queued {}", short(&head))]);
+    assert_eq!(refresh(&site.server.state, &repository, 99).await.unwrap().as_str(), "the pull request is gone");
+    site.github.end();
 }

@@ -1,6 +1,9 @@
 //! What a push and a tag start.
 
-use super::actor::{Site, short};
+use plimsoll_server::store::github::checks;
+use plimsoll_server::tasks::github::{pushes, start};
+
+use super::actor::{PROJECT, Site, commit, short, slug};
 
 #[tokio::test]
 async fn a_push_to_the_default_branch_measures_its_newest_commit_if_it_matches() {
@@ -126,8 +129,21 @@ async fn a_tag_that_is_moved_is_measured_again_and_one_that_is_gone_is_not() {
     let runs = [format!("tag 1.0.0 stopping {}", short(&first)), format!("tag 1.0.0 queued {}", short(&second))];
     assert_eq!(site.runs().await, runs);
     site.github.model().repo(site.id).tags.remove("1.0.0");
-    assert_eq!(site.tell(moved).await, "the tag is gone");
+    assert_eq!(site.tell(moved.clone()).await, "the tag is gone");
     assert_eq!(site.runs().await, runs);
+    // Moved on before its turn came, and back.
+    let (third, onward) = tag(false);
+    site.tell(onward).await;
+    site.github.model().tag(site.id, "1.0.0", &second, false);
+    site.tell(moved).await;
+    assert_eq!(
+        site.runs().await[1..],
+        [
+            format!("tag 1.0.0 cancelled {}", short(&second)),
+            format!("tag 1.0.0 cancelled {}", short(&third)),
+            format!("tag 1.0.0 queued {}", short(&second)),
+        ]
+    );
 }
 
 #[tokio::test]
@@ -149,4 +165,52 @@ async fn what_is_a_version_each_project_says() {
     assert_eq!(outcomes[0], "no version of a project");
     assert!(outcomes[1].starts_with("embed: run "), "{outcomes:?}");
     assert!(outcomes[2].starts_with("ranker: run "), "{outcomes:?}");
+}
+
+#[tokio::test]
+async fn a_head_of_which_no_event_came_is_found_by_asking() {
+    let site = Site::new().await;
+    let push = |path: &str| site.github.model().push(site.id, "main", &[(path, Some("1"))]);
+    let first = push("docs/a.md");
+    let refresh = async || pushes::refresh(&site.server.state, &site.known().await).await.unwrap().to_string();
+    assert!(refresh().await.starts_with("ranker: run "), "there is no baseline yet");
+    assert_eq!(refresh().await, "ranker: known already");
+    push("docs/b.md");
+    assert_eq!(refresh().await, "ranker: no matching path");
+    push("src/app.py");
+    let last = push("docs/c.md");
+    assert!(refresh().await.starts_with("ranker: run "), "one of several pushes matched");
+    let heads = [("cancelled", short(&first)), ("queued", short(&last))];
+    assert_eq!(site.runs().await, heads.map(|(state, head)| format!("branch main {state} {head}")));
+    site.github.end();
+}
+
+#[tokio::test]
+async fn a_branch_and_a_tag_are_run_again_as_they_were() {
+    let site = Site::new().await;
+    let (head, events) = {
+        let mut model = site.github.model();
+        let head = model.push(site.id, "main", &[("src/app.py", Some("1"))]);
+        model.tag(site.id, "v1.0.0", &head, false);
+        (head, [model.push_event(site.id, "main", None), model.tag_event(site.id, "v1.0.0")])
+    };
+    for event in events {
+        site.tell(event).await;
+    }
+    let again = async |is_tag| {
+        let check = checks::newest(&site.server.pool, &slug(PROJECT), &commit(&head), is_tag).await.unwrap().unwrap();
+        start::again(&site.server.state, &check, "github mona").await.unwrap().to_string()
+    };
+    assert_eq!([again(false).await, again(true).await], ["known already", "known already"]);
+    sqlx::raw_sql("update jobs set state = 'failed', finished_at = now()").execute(&site.server.pool).await.unwrap();
+    for is_tag in [false, true] {
+        assert!(again(is_tag).await.starts_with("run "));
+        assert_eq!(again(is_tag).await, "known already");
+    }
+    let asked = "select supersedes || ' ' || priority || ' ' || coalesce(revision ->> 'tag', revision ->> 'branch')
+                 from jobs where state = 'queued' order by 1";
+    let asked: Vec<String> = sqlx::query_scalar(asked).fetch_all(&site.server.pool).await.unwrap();
+    assert_eq!(asked, ["branch main 10 main", "tag v1.0.0 20 v1.0.0"]);
+    let checks = site.checks().await;
+    assert_eq!(checks.iter().filter(|line| line.starts_with('(')).count(), 2, "{checks:?}");
 }
