@@ -18,6 +18,7 @@ use octocrab::models::AppId;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::answers::{About, Installation, Repositories, Repository};
+use super::error::cause;
 use super::{Error, Place, Result};
 use call::{Answer, Call};
 use tokens::{Token, Tokens};
@@ -82,7 +83,7 @@ impl Client {
         // Some keys are found to be none only when they sign.
         octocrab::auth::create_jwt(id, &key).map_err(bad_key)?;
         let app = crab(&identity, id, key)
-            .map_err(|error| UnfitIdentity::Url { url: identity.api_url.clone(), why: error.to_string() })?;
+            .map_err(|error| UnfitIdentity::Url { url: identity.api_url.clone(), why: cause(&error) })?;
         Ok(Self(Arc::new(Inner { identity, app, tokens: Tokens::default() })))
     }
 

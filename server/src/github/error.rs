@@ -45,11 +45,7 @@ impl Error {
     }
 
     pub(super) fn unreachable(error: &dyn std::error::Error) -> Self {
-        let mut innermost = error;
-        while let Some(source) = innermost.source() {
-            innermost = source;
-        }
-        Self::Unreachable(shown(&innermost.to_string()))
+        Self::Unreachable(cause(error))
     }
 
     /// Out of an answer that is no success. `needs` is the permission that the call takes.
@@ -73,6 +69,15 @@ impl Error {
             _ => Self::Refused { status, message: message(body) },
         }
     }
+}
+
+/// What is at the bottom of an error.
+pub(super) fn cause(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    shown(&innermost.to_string())
 }
 
 fn named(permission: Option<&str>) -> String {
