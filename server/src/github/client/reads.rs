@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::FutureExt as _;
 use plimsoll_domain::ids::CommitSha;
+use serde::de::IgnoredAny;
 use uuid::Uuid;
 
 use super::call::{Call, Page, pages};
@@ -82,12 +83,12 @@ impl Repo<'_> {
         Ok(Some(Branch { head, required }))
     }
 
-    /// What rulesets require. An installation of one's own may be too old to know any.
+    /// What rulesets require. An installation of one's own may be too old to know any, an account may not pay for them.
     async fn ruled(&self, branch: &str) -> Result<Vec<Required>> {
         let path = self.place.path(&format!("rules/branches/{}", segment(branch)));
         match self.list::<Vec<answers::Rule>, _>(&path, "metadata: read", MAX_PAGES).await {
             Ok((rules, _)) => Ok(rules.into_iter().flat_map(answers::Rule::required).collect()),
-            Err(Error::Missing) => Ok(Vec::new()),
+            Err(Error::Missing | Error::Refused { status: 403, .. }) => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }
@@ -97,8 +98,10 @@ impl Repo<'_> {
         let call = Call::get(self.place.path(&format!("contents/{}?ref={}", segments(path), segment(at))));
         let Some(answer) = self.look(&call.needs("contents: read")).await? else { return Ok(None) };
         // Of a folder it is a list.
-        let found: serde_json::Value = answer.json()?;
-        let Ok(entry) = serde_json::from_value::<answers::Entry>(found) else { return Ok(None) };
+        if answer.json::<Vec<IgnoredAny>>().is_ok() {
+            return Ok(None);
+        }
+        let entry: answers::Entry = answer.json()?;
         if entry.kind != "file" {
             return Ok(None);
         }

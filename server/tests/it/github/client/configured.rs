@@ -9,6 +9,7 @@ use plimsoll_server::state::{AppState, Settings};
 
 use super::super::fake::{APP, FakeGitHub, KEY, SLUG};
 use crate::app::database;
+use crate::program::command;
 
 #[tokio::test]
 async fn the_state_holds_the_app_from_the_start_or_from_its_registration() {
@@ -66,4 +67,19 @@ async fn a_key_that_is_none_is_found_at_the_start() {
     let identity = Identity { api_url: "not an address".to_owned(), ..github.identity() };
     let refused = Client::new(identity).unwrap_err().to_string();
     assert!(refused.contains("not an address"), "{refused}");
+}
+
+#[test]
+fn part_of_an_app_is_refused_at_the_start_and_its_secret_is_not_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = "hush-hush-hush";
+    for (name, value, missing) in [
+        ("PLIMSOLL_GITHUB_APP_ID", "12", "the webhook secret is missing"),
+        ("PLIMSOLL_GITHUB_WEBHOOK_SECRET", secret, "the id is missing"),
+    ] {
+        let output = command(folder.path()).env(name, value).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && told.contains(missing), "{name}: {told}");
+        assert!(told.contains("PLIMSOLL_GITHUB_PRIVATE_KEY_FILE") && !told.contains(secret), "{name}: {told}");
+    }
 }

@@ -4,7 +4,7 @@ use plimsoll_server::github::Error;
 use plimsoll_server::github::answers::{Files, Permission, Required};
 use uuid::Uuid;
 
-use super::super::fake::{APP, CheckRun, FakeGitHub};
+use super::super::fake::{APP, CheckRun, FakeGitHub, Fault};
 use super::{count, sha};
 
 #[tokio::test]
@@ -110,6 +110,13 @@ async fn a_branch_says_what_a_merge_waits_for() {
     assert_eq!(branch.required, all);
     assert!(branch.requires("plimsoll/ranker", APP) && branch.requires("build", APP));
     assert!(!branch.requires("plimsoll/ranker", APP + 1) && !branch.requires("plimsoll", APP));
+    for fault in [Fault::Unpaid, Fault::Missing] {
+        github.fail("/rules/", fault, 1);
+        let branch = client.at(&place).branch("main").await.unwrap().unwrap();
+        assert_eq!(branch.required, all[..2], "{fault:?}");
+    }
+    github.fail("/rules/", Fault::Broken, 1);
+    assert!(client.at(&place).branch("main").await.unwrap_err().passes(), "nobody knows then");
     let deep = github.model().push(id, "team/deep branch", &[]);
     assert_eq!(client.at(&place).branch("team/deep branch").await.unwrap().unwrap().head, sha(&deep));
     assert_eq!(client.at(&place).branch("none").await.unwrap(), None);

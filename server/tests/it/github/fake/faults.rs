@@ -20,6 +20,8 @@ pub(crate) enum Fault {
     Missing,
     /// 422: a text is too long.
     TooLong,
+    /// 403: the account does not pay for this.
+    Unpaid,
     /// A secondary limit, and for how long, in seconds.
     Limited(u64),
     /// The token is refused.
@@ -71,6 +73,7 @@ impl Fault {
             Self::Forbidden => Some(Reply::told(403, "Resource not accessible by integration")),
             Self::Missing => Some(Reply::missing()),
             Self::TooLong => Some(Reply::told(422, "Body is too long (maximum is 65536 characters)")),
+            Self::Unpaid => Some(Reply::told(403, "Upgrade to GitHub Pro or make this repository public.")),
             Self::Limited(seconds) => {
                 let reply = Reply::told(403, "You have exceeded a secondary rate limit. Please wait a few minutes.");
                 Some(reply.header("retry-after", seconds))
