@@ -1,4 +1,4 @@
-//! The fake's deliveries are such as the server reads.
+//! The fake's deliveries are such as the server reads, and it gives an App for a manifest.
 
 use plimsoll_server::github::events::{Event, MergeAction, PullAction, read};
 
@@ -86,6 +86,25 @@ async fn what_people_press_and_install() {
     };
     assert_eq!((installed.installation, installed.account.as_str()), (place.installation, "octo"));
     assert_eq!(installed.repositories[0].full_name, "octo/ranker");
+}
+
+#[tokio::test]
+async fn a_code_of_a_manifest_is_taken_once() {
+    let github = FakeGitHub::start().await;
+    github.model().manifest_codes.push("a-code".to_owned());
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::builder().user_agent("a test").build().unwrap();
+    let ask = async || {
+        let url = format!("{}/app-manifests/a-code/conversions", github.api_url());
+        client.post(url).send().await.unwrap()
+    };
+    let given = ask().await;
+    assert_eq!(given.status(), 201);
+    let app: serde_json::Value = given.json().await.unwrap();
+    assert_eq!(app["id"], APP);
+    assert!(app["pem"].as_str().is_some_and(|pem| pem.contains("PRIVATE KEY")), "{app}");
+    assert_eq!(ask().await.status(), 404);
+    github.end();
 }
 
 #[test]

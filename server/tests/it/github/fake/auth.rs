@@ -6,8 +6,9 @@ use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::model::{APP, Model};
+use super::model::{APP, Model, SLUG};
 use super::route::{Handled, Reply};
+use super::{WEBHOOK_SECRET, shape};
 
 /// Made for these tests, and of no use elsewhere.
 pub(crate) const KEY: &str = include_str!("key.pkcs8.pem");
@@ -76,6 +77,19 @@ pub(super) fn issue(model: &mut Model, installation: i64) -> Handled {
     let answer = json!({ "token": token, "expires_at": expires_at, "permissions": permissions,
         "repository_selection": "selected" });
     Ok(Reply::of(201, answer))
+}
+
+/// `POST /app-manifests/CODE/conversions`: what GitHub gives for a new App, once.
+pub(super) fn convert(model: &mut Model, code: &str) -> Handled {
+    let at = model.manifest_codes.iter().position(|known| known == code).ok_or_else(Reply::missing)?;
+    model.manifest_codes.swap_remove(at);
+    let mut app = shape::app(model);
+    let given = [("client_id", "Iv1.1"), ("client_secret", "the secret of a client"), ("pem", KEY)];
+    for (name, value) in given.into_iter().chain([("webhook_secret", WEBHOOK_SECRET)]) {
+        app[name] = json!(value);
+    }
+    app["html_url"] = json!(format!("https://github.example/apps/{SLUG}"));
+    Ok(Reply::of(201, app))
 }
 
 impl Model {

@@ -28,6 +28,8 @@ pub(crate) struct Model {
     pub(crate) retry_after: u64,
     /// GitHub's time, when it is not the real one.
     pub(crate) clock: Option<Timestamp>,
+    /// Codes for which a new App is given, as the page for its manifest brings them.
+    pub(crate) manifest_codes: Vec<String>,
     pub(super) token_life: Duration,
     pub(super) tokens: Vec<Issued>,
     /// Old names, and whose they were.
@@ -128,6 +130,7 @@ impl Default for Model {
             writes_left: None,
             retry_after: 60,
             clock: None,
+            manifest_codes: Vec::new(),
             token_life: Duration::from_secs(3_600),
             tokens: Vec::new(),
             moved: BTreeMap::new(),
