@@ -196,3 +196,10 @@ alter table snapshots
     add column gates boolean not null default true,
     -- Who brought it, as the audit log names them; of a workflow its repository and run.
     add column brought_by text;
+
+-- What all servers on this database share and nobody else knows, made by whoever needs it first.
+create table server_secrets (
+    name text primary key,
+    secret bytea not null,
+    created_at timestamptz not null default now()
+);

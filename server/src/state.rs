@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::access::{Allowance, Cidr, Limits, Tokens};
+use crate::access::{Allowance, Cidr, Limits, SigningKey, Tokens};
 use crate::doctor::Patient;
 use crate::github;
 use crate::metrics::Metrics;
@@ -32,6 +32,7 @@ struct Inner {
     deliveries: Arc<Semaphore>,
     inbox_room: github::Room,
     computations: Arc<Semaphore>,
+    chart_key: OnceCell<SigningKey>,
     hub: Hub,
     metrics: Metrics,
     /// May come while the server runs.
@@ -94,6 +95,7 @@ impl AppState {
             deliveries: Arc::new(Semaphore::new(MAX_DELIVERIES)),
             inbox_room: github::Room::default(),
             computations: Arc::new(Semaphore::new(cores)),
+            chart_key: OnceCell::new(),
             metrics: Metrics::default(),
         }))
     }
@@ -185,6 +187,11 @@ impl AppState {
     /// Wakes who waits for a run's events or for a job.
     pub fn hub(&self) -> &Hub {
         &self.0.hub
+    }
+
+    /// Signs the addresses of charts; it is in the database, so that each replica knows what another has signed.
+    pub(crate) async fn chart_key(&self) -> Result<&SigningKey> {
+        self.0.chart_key.get_or_try_init(|| SigningKey::load(self.pool(), "charts")).await
     }
 
     /// To be held while an upload is in memory; unavailable when none gets free in time.

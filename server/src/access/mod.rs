@@ -9,6 +9,7 @@ mod guard;
 mod limits;
 mod routes;
 pub mod session;
+mod signed;
 mod token;
 mod withheld;
 
@@ -20,5 +21,6 @@ pub use guard::{on_project, on_run};
 pub(crate) use limits::Counted;
 pub use limits::{Allowance, Limits};
 pub use routes::{Need, Route, Routes};
+pub use signed::SigningKey;
 pub use token::{MIN_TOKEN, Tokens, hash, random};
 pub use withheld::Told;

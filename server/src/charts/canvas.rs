@@ -30,6 +30,8 @@ pub(super) struct Anchor {
 pub(super) struct Drawing {
     pub(super) body: String,
     pub(super) view_box: String,
+    /// In CSS pixels.
+    pub(super) size: (u32, u32),
 }
 
 /// Draws on a sheet of the given size.
@@ -42,7 +44,11 @@ pub(super) fn draw(width: f64, height: f64, paint: impl FnOnce(&mut Canvas<'_>))
         done(canvas.svg.present());
         canvas.anchors
     };
-    Drawing { body: recolour(&text, &anchors), view_box: format!("0 0 {} {}", size.0, size.1) }
+    Drawing {
+        body: recolour(&text, &anchors),
+        view_box: format!("0 0 {} {}", size.0, size.1),
+        size: (width as u32, height as u32),
+    }
 }
 
 pub(super) struct Canvas<'a> {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::canvas::Drawing;
 use super::recolour::escaped;
+use super::sheet::{Theme, rules};
 
 /// The widths in CSS pixels that charts are drawn for. The style sheet shows the widest that fits its container, and
 /// never smaller than it was drawn: text stays between 11.5 and 16 px.
@@ -59,6 +60,22 @@ impl Chart {
     ) -> Self {
         let drawings = sizes.into_iter().map(|size| (size, draw(size))).collect();
         Self { id, title, description, drawings, table }
+    }
+
+    /// A document of its own, with its colours: the drawing for half a page, whose size it says.
+    pub fn image(&self, theme: Theme) -> String {
+        let wide = self.drawings.iter().find(|(size, _)| *size == Size::Wide).or(self.drawings.last());
+        let Some((_, drawing)) = wide else { return String::new() };
+        let (width, height) = drawing.size;
+        let (title, description) = (escaped(&self.title), escaped(&self.description));
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"drawn\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"{}\" role=\"img\"><title>{title}</title><desc>{description}</desc><style>{}</style>\
+             <rect class=\"i-paper\" width=\"100%\" height=\"100%\" rx=\"60\" fill=\"currentColor\"/>{}</svg>\n",
+            drawing.view_box,
+            rules(theme),
+            drawing.body
+        )
     }
 
     /// Markup for a page: safe as it stands, every text in it is escaped.

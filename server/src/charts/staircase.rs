@@ -13,6 +13,10 @@ use super::ink::{Stroke, Tone};
 use super::plot::Line;
 use super::scale::Log;
 
+/// Width and height of the drawing for half a page, in CSS pixels: of two runs, and of one.
+pub const PAIR: (u32, u32) = (540, 500);
+pub const ALONE: (u32, u32) = (540, 590);
+
 /// The staircase of one run.
 #[derive(Debug, Clone, Copy)]
 pub struct Stairs<'a> {

@@ -71,6 +71,32 @@ fn staircases_of_one_run_and_of_two() {
 }
 
 #[test]
+fn an_image_brings_its_colours_and_its_size() {
+    let (old, new) = (Figures::of(&report(16)), Figures::of(&report(8)));
+    let base = Stairs { label: HOSTILE, figures: &old, tone: Tone::Baseline };
+    let alone = snapshot_stairs(Stairs { label: HOSTILE, figures: &new, tone: Tone::Plain }, Some(base)).unwrap();
+    let both = compared_stairs(base, Stairs { label: "v2", figures: &new, tone: Tone::Worse }).unwrap();
+    for (chart, (width, height)) in [(&alone, ALONE), (&both, PAIR)] {
+        for theme in Theme::ALL {
+            let image = chart.image(theme);
+            let (head, body) = image.split_once("<style>").unwrap();
+            let (sheet, body) = body.split_once("</style>").unwrap();
+            assert!(head.starts_with(&format!(
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"drawn\" width=\"{width}\" height=\"{height}\""
+            )));
+            assert!(head.contains("&lt;script&gt;") && !image.contains("<script"), "{head}");
+            for (at, _) in body.match_indices("class=\"") {
+                for class in body[at + 7..].split('"').next().unwrap_or_default().split(' ') {
+                    assert!(sheet.contains(&format!(".{class}")), "no rule for {class} in {sheet}");
+                }
+            }
+            assert_eq!(image.matches("<svg").count(), 1);
+            assert_eq!(body.matches("currentColor").count(), body.matches("class=\"i-").count());
+        }
+    }
+}
+
+#[test]
 fn a_staircase_of_one_step_or_none() {
     let mut figures = Figures::of(&report(8));
     figures.steps.truncate(1);

@@ -17,6 +17,7 @@ pub mod prune;
 pub mod reports;
 pub mod resolve;
 pub mod runners;
+pub mod secrets;
 pub mod sessions;
 pub mod snapshots;
 pub mod testbeds;

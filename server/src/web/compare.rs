@@ -98,18 +98,16 @@ pub(super) async fn page(
         return Err(AppError::not_found(format!("comparison {pair:?}: write BASELINE...CANDIDATE")));
     };
     let _turn = state.turn_to_read().await?;
-    let base = Run::of(&state, one(&state, &project, baseline, on.as_deref()).await?).await?;
-    let cand = Run::of(&state, one(&state, &project, candidate, on.as_deref()).await?).await?;
-    // The stored judgement stands where it was made against this very baseline.
-    let stored = store::verdicts::get(state.pool(), cand.row.run_id).await?;
-    let stored =
-        stored.filter(|c| c.baseline.as_ref().is_some_and(|side| side.run_ids.first() == Some(&base.row.run_id)));
-    let (comparison, as_judged) = match stored {
-        Some(comparison) => (comparison, true),
-        None => (verdict::compare_prepared(&state, &base.run, &cand.run).await?, false),
-    };
-    let page = state.compute(move || ComparePage::new(frame, &comparison, as_judged, &base, &cand)).await?;
-    Ok(render(&page))
+    let base = one(&state, &project, baseline, on.as_deref()).await?;
+    let cand = one(&state, &project, candidate, on.as_deref()).await?;
+    let compared = Compared::load(&state, base, cand).await?;
+    Ok(render(&state.compute(move || ComparePage::new(frame, &compared)).await?))
+}
+
+/// The charts of a comparison. Whoever asks has a turn.
+pub(super) async fn charts(state: &AppState, base: SnapshotRow, cand: SnapshotRow) -> Result<Vec<View>> {
+    let compared = Compared::load(state, base, cand).await?;
+    Ok(state.compute(move || compared.views()).await?)
 }
 
 async fn one(state: &AppState, project: &ProjectSlug, name: &str, on: Option<&str>) -> Result<SnapshotRow> {
@@ -118,6 +116,58 @@ async fn one(state: &AppState, project: &ProjectSlug, name: &str, on: Option<&st
         let on = on.map(|testbed| format!(" on {testbed}")).unwrap_or_default();
         AppError::not_found(format!("snapshot {name:?} in {project}{on}"))
     })
+}
+
+/// Two runs and what is said of them.
+struct Compared {
+    comparison: Comparison,
+    /// It is the stored judgement, which was made against this very baseline.
+    as_judged: bool,
+    base: Run,
+    cand: Run,
+}
+
+impl Compared {
+    async fn load(state: &AppState, base: SnapshotRow, cand: SnapshotRow) -> Result<Self> {
+        let (base, cand) = (Run::of(state, base).await?, Run::of(state, cand).await?);
+        let stored = store::verdicts::get(state.pool(), cand.row.run_id).await?;
+        let stored =
+            stored.filter(|c| c.baseline.as_ref().is_some_and(|side| side.run_ids.first() == Some(&base.row.run_id)));
+        let (comparison, as_judged) = match stored {
+            Some(comparison) => (comparison, true),
+            None => (verdict::compare_prepared(state, &base.run, &cand.run).await?, false),
+        };
+        Ok(Self { comparison, as_judged, base, cand })
+    }
+
+    fn views(&self) -> Vec<View> {
+        let Self { comparison, base, cand, .. } = self;
+        let tone = match Look::of(comparison.verdict).tone() {
+            // A candidate is never drawn like its baseline.
+            Tone::Void | Tone::Plain => Tone::Better,
+            tone => tone,
+        };
+        let (old, new) = (&base.figures, &cand.figures);
+        let stairs = compared_stairs(
+            Stairs { label: &base.row.label, figures: old, tone: Tone::Baseline },
+            Stairs { label: &cand.row.label, figures: new, tone },
+        );
+        let (heading, lead) = stairs_title(old, new);
+        let stairs = stairs.map(|chart| View { id: "staircase", heading, lead, what: "The staircases", chart });
+        let distribution = base.run.soak().zip(cand.run.soak()).and_then(|((before, old), (now, new))| {
+            let chart = distribution(&[
+                Curve { label: &base.row.label, tone: Tone::Baseline, histogram: old },
+                Curve { label: &cand.row.label, tone, histogram: new },
+            ])?;
+            let loads = match before == now {
+                true => format!("{}; the axis stretches the tail.", format::workers(before)),
+                false => format!("{} against {before}; the axis stretches the tail.", format::workers(now)),
+            };
+            let heading = distribution_title(comparison);
+            Some(View { id: "distribution", heading, lead: loads, what: "The distributions", chart })
+        });
+        [stairs, distribution].into_iter().flatten().collect()
+    }
 }
 
 /// One side.
@@ -136,7 +186,9 @@ impl Run {
 }
 
 impl ComparePage {
-    fn new(frame: Frame, comparison: &Comparison, as_judged: bool, base: &Run, cand: &Run) -> Self {
+    fn new(frame: Frame, compared: &Compared) -> Self {
+        let Compared { comparison, as_judged, base, cand } = compared;
+        let as_judged = *as_judged;
         let look = Look::of(comparison.verdict);
         let project = cand.row.project.clone();
         let (verdict, base_label, label) = (comparison.verdict, &base.row.label, &cand.row.label);
@@ -161,7 +213,7 @@ impl ComparePage {
             notes: metrics::notes(comparison),
             advice: sentence::advice(comparison),
             findings,
-            views: views(comparison, base, cand),
+            views: compared.views(),
             changes_lead: changes.lead(),
             changes: changes.groups,
             judged_lead: judged::lead(comparison, as_judged),
@@ -217,34 +269,6 @@ fn heading(comparison: &Comparison) -> String {
         (_, 0, n) => format!("{} of {} gated metrics {} undecided", n, gated.len(), if n == 1 { "is" } else { "are" }),
         (_, n, _) => format!("{} of {} gated metrics regressed", n, gated.len()),
     }
-}
-
-fn views(comparison: &Comparison, base: &Run, cand: &Run) -> Vec<View> {
-    let tone = match Look::of(comparison.verdict).tone() {
-        // A candidate is never drawn like its baseline.
-        Tone::Void | Tone::Plain => Tone::Better,
-        tone => tone,
-    };
-    let (old, new) = (&base.figures, &cand.figures);
-    let stairs = compared_stairs(
-        Stairs { label: &base.row.label, figures: old, tone: Tone::Baseline },
-        Stairs { label: &cand.row.label, figures: new, tone },
-    );
-    let (heading, lead) = stairs_title(old, new);
-    let stairs = stairs.map(|chart| View { id: "staircase", heading, lead, what: "The staircases", chart });
-    let distribution = base.run.soak().zip(cand.run.soak()).and_then(|((before, old), (now, new))| {
-        let chart = distribution(&[
-            Curve { label: &base.row.label, tone: Tone::Baseline, histogram: old },
-            Curve { label: &cand.row.label, tone, histogram: new },
-        ])?;
-        let loads = match before == now {
-            true => format!("{}; the axis stretches the tail.", format::workers(before)),
-            false => format!("{} against {before}; the axis stretches the tail.", format::workers(now)),
-        };
-        let heading = distribution_title(comparison);
-        Some(View { id: "distribution", heading, lead: loads, what: "The distributions", chart })
-    });
-    [stairs, distribution].into_iter().flatten().collect()
 }
 
 fn stairs_title(old: &Figures, new: &Figures) -> (String, String) {

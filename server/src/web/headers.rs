@@ -5,20 +5,23 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
                       img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+pub(super) const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 /// A year.
 const ONLY_TLS: &str = "max-age=31536000";
 
 /// `over_tls`: people reach this server by https, and shall by nothing else.
 pub(crate) fn secure(headers: &mut HeaderMap, over_tls: bool) {
     let set = [
-        (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "same-origin"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     ];
     for (name, value) in set {
         headers.insert(name, HeaderValue::from_static(value));
+    }
+    // An image that other sites show says so itself.
+    for (name, value) in [(header::CONTENT_SECURITY_POLICY, POLICY), (RESOURCE_POLICY, "same-origin")] {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
     if over_tls {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(ONLY_TLS));

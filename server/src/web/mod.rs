@@ -4,6 +4,7 @@
 //! a statistic or writes SQL, and no page needs a script: the one there is keeps the page of a run up to date.
 
 mod assets;
+pub mod chart_image;
 mod compare;
 mod failure;
 mod frame;
@@ -51,6 +52,7 @@ pub fn routes(state: &AppState) -> Routes {
         .get("/methodology", Need::Known, methodology::page)
         .get("/assets/{name}", Need::Open, assets::serve)
         .get("/favicon.ico", Need::Open, assets::favicon)
+        .get("/charts/{run}/{chart}", Need::Open, chart_image::serve)
         .get("/{project}", read, history::redirect)
         .get("/{project}/history", read, history::page)
         .get("/{project}/snapshots/{run}", read, snapshot::page)

@@ -75,18 +75,40 @@ pub(super) async fn page(
     let row = store::snapshots::get(state.pool(), run_id).await?.filter(|row| row.project == project);
     let row = row.ok_or_else(missing)?;
     let _turn = state.turn_to_read().await?;
-    let report = verdict::report(&state, run_id).await?;
-    let comparison = store::verdicts::get(state.pool(), run_id).await?;
-    let baseline = comparison.as_ref().and_then(|c| c.baseline.as_ref()?.run_ids.first().copied());
-    let baseline = match baseline {
-        Some(run_id) => store::snapshots::figures(state.pool(), run_id).await?,
-        None => None,
-    };
-    let page = state.compute(move || {
-        let figures = Figures::of(&report);
-        SnapshotPage::new(frame, Snapshot { row, report, figures, comparison, baseline })
-    });
-    Ok(render(&page.await?))
+    let loaded = Loaded::of(&state, row).await?;
+    Ok(render(&state.compute(move || SnapshotPage::new(frame, loaded.with_figures())).await?))
+}
+
+/// The charts of a snapshot. Whoever asks has a turn.
+pub(super) async fn charts(state: &AppState, row: SnapshotRow) -> Result<Vec<View>> {
+    let loaded = Loaded::of(state, row).await?;
+    Ok(state.compute(move || loaded.with_figures().views()).await?)
+}
+
+/// What the store has of it.
+struct Loaded {
+    row: SnapshotRow,
+    report: Report,
+    comparison: Option<Comparison>,
+    baseline: Option<Figures>,
+}
+
+impl Loaded {
+    async fn of(state: &AppState, row: SnapshotRow) -> Result<Self> {
+        let report = verdict::report(state, row.run_id).await?;
+        let comparison = store::verdicts::get(state.pool(), row.run_id).await?;
+        let baseline = comparison.as_ref().and_then(|c| c.baseline.as_ref()?.run_ids.first().copied());
+        let baseline = match baseline {
+            Some(run_id) => store::snapshots::figures(state.pool(), run_id).await?,
+            None => None,
+        };
+        Ok(Self { row, report, comparison, baseline })
+    }
+
+    fn with_figures(self) -> Snapshot {
+        let Self { row, report, comparison, baseline } = self;
+        Snapshot { figures: Figures::of(&report), row, report, comparison, baseline }
+    }
 }
 
 impl SnapshotPage {

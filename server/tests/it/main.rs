@@ -6,6 +6,7 @@ mod app;
 mod backup;
 mod bad_input;
 mod baseline;
+mod chart_images;
 mod connections;
 mod embedded;
 mod github;

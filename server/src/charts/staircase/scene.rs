@@ -3,7 +3,7 @@
 use plimsoll_domain::format;
 use plimsoll_domain::knee::Capacity;
 
-use super::{Latency, Stairs};
+use super::{ALONE, Latency, PAIR, Stairs};
 use crate::charts::axis::{Panel, margin, short};
 use crate::charts::canvas::{Align, BOLD, Canvas, Drawing, SMALL, TEXT, draw, text_width};
 use crate::charts::figure::Size;
@@ -28,16 +28,8 @@ pub(super) struct Scene<'a> {
 impl Scene<'_> {
     pub(super) fn draw(&self, size: Size) -> Drawing {
         let narrow = size == Size::Narrow;
-        let (width, height) = (
-            size.width(),
-            if narrow {
-                440.0
-            } else if self.two() {
-                500.0
-            } else {
-                590.0
-            },
-        );
+        let drawn = if self.two() { PAIR } else { ALONE };
+        let (width, height) = (size.width(), if narrow { 440.0 } else { f64::from(drawn.1) });
         let run = self.runs[self.runs.len() - 1];
         let capacity = run.figures.capacity.filter(|_| run.tone == Tone::Plain);
         let values = self.tps.iter().flat_map(|line| line.points.iter().map(|p| p.1 * HEADROOM));
