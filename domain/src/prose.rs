@@ -21,6 +21,17 @@ pub fn capital(text: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
+/// The first letter small, unless the word is an abbreviation.
+pub fn lower(text: &str) -> String {
+    let mut chars = text.chars();
+    match (chars.next(), text.chars().nth(1)) {
+        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
+            first.to_lowercase().chain(chars).collect()
+        }
+        _ => text.to_owned(),
+    }
+}
+
 /// A sentence in parts, those true that stand out: figures with their unit (latencies and TPS) outside brackets, where
 /// the evidence stands.
 pub fn figures(text: &str) -> Vec<(&str, bool)> {

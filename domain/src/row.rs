@@ -86,3 +86,21 @@ pub fn reasons<'a>(metrics: impl IntoIterator<Item = &'a MetricComparison>, said
     }
     reasons
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::NARROW;
+
+    #[test]
+    fn figures_have_the_row_s_unit_and_changes_their_own() {
+        assert_eq!(title(Metric::P99, Some(48)), "P99 at 48 workers");
+        assert_eq!(title(Metric::P99, None), "P99");
+        assert_eq!(title(Metric::Capacity, Some(48)), "Capacity");
+        assert_eq!(figure(Unit::Fraction, 0.0123), "1.23");
+        assert_eq!(figure(Unit::Workers, 63.7), "64");
+        assert_eq!(change(Unit::Fraction, 0.00001), format!("+0.001{NARROW}pp"));
+        assert_eq!(change(Unit::Ms, 0.54), format!("+54{NARROW}%"));
+        assert_eq!(allowed(Unit::Tps, -0.05), format!("−5{NARROW}%"));
+    }
+}

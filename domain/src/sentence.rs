@@ -4,7 +4,7 @@ use crate::comparison::{Better, Comparison, Metric, MetricComparison, MetricVerd
 use crate::figures::{Figures, StepFigures};
 use crate::finding::Severity;
 use crate::format::{self, NARROW, workers};
-use crate::prose::{self, capital};
+use crate::prose::{self, capital, lower};
 use crate::report::SERVICE_GONE;
 use crate::row;
 
@@ -228,17 +228,6 @@ fn value(metric: &MetricComparison, value: f64) -> String {
 
 fn tps(value: f64) -> String {
     format!("{}{NARROW}TPS", format::number(value))
-}
-
-/// The first letter small, unless the word is an abbreviation.
-fn lower(text: &str) -> String {
-    let mut chars = text.chars();
-    match (chars.next(), text.chars().nth(1)) {
-        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
-            first.to_lowercase().chain(chars).collect()
-        }
-        _ => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

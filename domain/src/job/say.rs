@@ -57,12 +57,14 @@ fn latency(name: &str, ms: Option<f64>) -> Option<String> {
     ms.map(|ms| format!("{name} {}", format::latency(ms)))
 }
 
-/// Whole minutes above 100 s.
 fn left(now: &Progress) -> String {
-    let Some(ms) = now.left_ms else { return String::new() };
-    let seconds = ms as f64 / 1_000.0;
+    now.left_ms.map(|ms| format!("; {}", time_left(ms as f64 / 1_000.0))).unwrap_or_default()
+}
+
+/// `about 9 min left`: whole minutes above 100 s.
+pub fn time_left(seconds: f64) -> String {
     let about = if seconds >= 100.0 { (seconds / 60.0).round() * 60.0 } else { seconds };
-    format!("; about {} left", format::duration(about))
+    format!("about {} left", format::duration(about))
 }
 
 #[cfg(test)]

@@ -1,32 +1,34 @@
 //! The blocks of a check and of a comment. Each is empty where there is nothing to say.
 
+mod chart;
 pub(super) mod links;
 mod said;
 mod todo;
 
 use plimsoll_domain::comparison::{Comparison, Metric, Verdict};
-use plimsoll_domain::{format, prose, row};
+use plimsoll_domain::{prose, row, sentence};
 
+pub(super) use self::chart::chart;
 pub(super) use self::said::{progress, said};
 pub(super) use self::todo::what_to_do;
 use super::conclusion::{is_accepted, open_regressions};
-use super::outside::{attribute, code, escaped};
+use super::outside::{code, escaped};
 use super::told::{State, Told, Unmeasured};
 use crate::store::github::checks::Conclusion;
 
 /// Characters of a name, of a finding, of a reason.
 pub(super) const NAME: usize = 80;
-const FINDING: usize = 400;
-const REASON: usize = 300;
+const FINDING: usize = 300;
+const REASON: usize = 200;
 const FINDINGS: usize = 3;
-const ACCEPTANCES: usize = 5;
+const ACCEPTANCES: usize = 3;
 
 /// Mark, word and the pair of revisions, in one line.
 pub(super) fn headline(told: &Told<'_>) -> String {
     let label = code(told.label, NAME);
     if let Some(settled) = told.settled {
         let mark = if settled.conclusion == Conclusion::ActionRequired { "◇" } else { "–" };
-        return format!("{mark} {}: {label}", escaped(&settled.title, NAME));
+        return format!("{mark} {}: {label}", escaped(&prose::capital(settled.title.trim()), NAME));
     }
     let comparison = match (told.state, told.comparison) {
         (State::Queued, _) => return format!("◌ Queued: {label}"),
@@ -42,11 +44,12 @@ pub(super) fn headline(told: &Told<'_>) -> String {
         Verdict::Regressed if comparison.provisional => "Regressed (provisional)",
         _ => verdict.word(),
     };
+    let decides = if told.gates { "" } else { " (does not decide)" };
     let against = comparison.baseline.as_ref().map(|_| format!(" against {}", baseline(comparison)));
     let testbed = escaped(&comparison.candidate.testbed, NAME);
     let end = if verdict == Verdict::Invalid { " is not comparable" } else { "" };
     let against = against.filter(|_| verdict != Verdict::Invalid).unwrap_or_default();
-    format!("{} {word}: {label}{against} on {testbed}{end}", verdict.mark())
+    format!("{} {word}{decides}: {label}{against} on {testbed}{end}", verdict.mark())
 }
 
 /// `3f2c91a` (v1.9.1)
@@ -67,7 +70,7 @@ pub(super) fn accepted(told: &Told<'_>) -> String {
         return String::new();
     }
     let line = |accepted: &super::told::Acceptance| {
-        let what = accepted.metric.map_or_else(String::new, |metric| format!(" ({})", row::name(metric)));
+        let what = accepted.metric.map_or_else(String::new, |metric| format!(" ({})", sentence::name(metric)));
         let (by, reason) = (escaped(&accepted.by, NAME), escaped(&accepted.reason, REASON));
         format!("**Accepted**{what} by {by}, {}: “{reason}”", accepted.at.strftime("%-d %b %Y"))
     };
@@ -79,49 +82,12 @@ pub(super) fn accepted(told: &Told<'_>) -> String {
         let mut open: Vec<Metric> = open_regressions(told).iter().map(|metric| metric.name).collect();
         open.sort_unstable();
         open.dedup();
-        let open: Vec<String> = open.into_iter().map(row::name).collect();
+        let open: Vec<&str> = open.into_iter().map(sentence::name).collect();
         if !open.is_empty() {
             lines.push(format!("Still open: {}.", open.join(", ")));
         }
     }
     lines.join("<br>\n")
-}
-
-/// The chart by its signed addresses, or where it is to be found.
-pub(super) fn chart(told: &Told<'_>) -> String {
-    let Some(comparison) = told.comparison.filter(|comparison| comparison.verdict != Verdict::Invalid) else {
-        return String::new();
-    };
-    match told.chart {
-        Some(images) => {
-            let (width, height) = (images.width, images.height);
-            let alt = attribute(&alternative(told, comparison), 600);
-            let (light, dark) = (attribute(&images.light, 2_000), attribute(&images.dark, 2_000));
-            format!(
-                "<picture><source media=\"(prefers-color-scheme: dark)\" srcset=\"{dark}\"><img width=\"{width}\" \
-                 height=\"{height}\" alt=\"{alt}\" src=\"{light}\"></picture>"
-            )
-        }
-        None => {
-            links::chart(told).map_or_else(String::new, |page| format!("[Chart: TPS and P99 against workers]({page})"))
-        }
-    }
-}
-
-/// The chart in words.
-fn alternative(told: &Told<'_>, comparison: &Comparison) -> String {
-    let figure = |name: Metric, written: fn(f64) -> String| {
-        let metric = comparison.metrics.iter().find(|metric| metric.name == name)?;
-        let this = written(metric.candidate?);
-        let before = metric.baseline.map(|before| format!(", before {}", written(before)));
-        let title = row::title(name, comparison.candidate.stability_workers);
-        Some(format!(" {title} {this}{}.", before.unwrap_or_default()))
-    };
-    let tps = |tps| format!("{}{}TPS", format::number(tps), format::NARROW);
-    let figures = [figure(Metric::Capacity, tps), figure(Metric::P99, format::latency)];
-    let against = comparison.baseline.as_ref().map(|side| format!(" and of {}", side.revision)).unwrap_or_default();
-    let figures: String = figures.into_iter().flatten().collect();
-    format!("TPS and P99 against workers, of {}{against}.{figures}", told.label)
 }
 
 /// The findings that explain it and that the sentence has not told.

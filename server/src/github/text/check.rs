@@ -1,6 +1,7 @@
 //! The output of a check run.
 
 use plimsoll_domain::comparison::Verdict;
+use plimsoll_domain::ids::ProjectSlug;
 use plimsoll_domain::prose::capital;
 
 use super::blocks::{accepted, baseline_of, chart, joined, links, progress, said, what_to_do, why, within};
@@ -8,11 +9,20 @@ use super::conclusion::{Standing, conclusion, is_accepted};
 use super::outside::plain;
 use super::tables;
 use super::told::{Action, CheckText, State, Status, Told};
-use crate::store::github::checks::Conclusion;
+use crate::store::github::checks::{Conclusion, Kind};
 
 /// Bytes that GitHub takes of a summary, and of a text.
 pub(super) const LIMIT: usize = 65_535;
 const TITLE: usize = 200;
+
+/// What the check of a project is called: the same for ever, since a required check is found by its name. That of a
+/// release is another, so that it never stands for the one that a merge waits for.
+pub fn check_name(project: &ProjectSlug, kind: Kind) -> String {
+    match kind {
+        Kind::Branch | Kind::PullRequest | Kind::MergeGroup => format!("plimsoll/{project}"),
+        Kind::Tag => format!("plimsoll/{project} release"),
+    }
+}
 
 /// What a check run says now. Its conclusion does not depend on how much there is to show.
 pub fn check(told: &Told<'_>) -> CheckText {

@@ -4,7 +4,7 @@
 use plimsoll_domain::format;
 
 use super::blocks::{NAME, accepted, baseline_of, chart, headline, joined, links, said, what_to_do, why, within};
-use super::outside::{attribute, code, escaped};
+use super::outside::{code, escaped, html};
 use super::tables;
 use super::told::{Earlier, PullTold, Told};
 use crate::store::github::checks::Conclusion;
@@ -13,6 +13,8 @@ use crate::store::github::checks::Conclusion;
 const LIMIT: usize = 65_536;
 /// Earlier pushes that are listed.
 const EARLIER: usize = 10;
+/// Characters of what one came to.
+const TITLE: usize = 120;
 /// What the frames of what is folded take.
 const FRAMES: usize = 500;
 
@@ -50,8 +52,8 @@ fn folded(told: &PullTold<'_>, earlier: String, room: usize) -> String {
 fn before(previous: &Told<'_>, room: usize) -> String {
     let texts = joined([headline(previous), said(previous), accepted(previous)]);
     let table = tables::gated(previous, room.saturating_sub(texts.len()));
-    let label = attribute(previous.label, NAME);
-    fold(&format!("Before this push: {label}"), &joined([texts, table, links::all(previous)]))
+    let label = html(previous.label, NAME);
+    fold(&format!("Before: {label}"), &joined([texts, table, links::all(previous)]))
 }
 
 fn earlier(told: &PullTold<'_>) -> String {
@@ -63,11 +65,14 @@ fn earlier(told: &PullTold<'_>) -> String {
         };
         let mark = match push.conclusion {
             Some(Conclusion::Success) => "●",
-            Some(Conclusion::Failure) => "▲",
+            Some(Conclusion::Failure) => "✕",
             Some(_) | None => "○",
         };
-        let title =
-            if push.title.is_empty() { "still open when the next came".to_owned() } else { escaped(&push.title, 200) };
+        let title = if push.title.is_empty() {
+            "still open when the next came".to_owned()
+        } else {
+            escaped(&push.title, TITLE)
+        };
         format!("- {label} {mark} {title}, {} UTC\n", push.at.strftime("%-d %b %Y, %H:%M"))
     };
     let lines: String = told.earlier.iter().take(EARLIER).map(line).collect();

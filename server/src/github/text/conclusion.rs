@@ -26,7 +26,7 @@ pub enum Standing {
 /// Nothing but a pass, a person who accepts, or a policy that says so makes a success.
 pub fn conclusion(told: &Told<'_>) -> Standing {
     if let Some(settled) = told.settled {
-        return concluded(settled.conclusion, plain(&settled.title, TITLE));
+        return concluded(settled.conclusion, settled.title.clone());
     }
     match (told.state, told.comparison) {
         (State::Queued | State::Running { .. }, _) | (State::Measured, None) => Standing::Progress,
@@ -116,7 +116,7 @@ fn accepted(told: &Told<'_>, comparison: &Comparison) -> String {
     let undecided = comparison.metrics.iter().filter(|m| m.gated && m.verdict == MetricVerdict::Inconclusive).count();
     let undecided = if undecided > 0 { format!(", {undecided} undecided") } else { String::new() };
     let reason = told.accepted.first().map(|accepted| plain(&accepted.reason, REASON)).unwrap_or_default();
-    plain(&format!("Regressed{undecided}, accepted by {}: {reason}", people.join(", ")), TITLE)
+    format!("Regressed{undecided}, accepted by {}: {reason}", people.join(", "))
 }
 
 fn regressions(comparison: &Comparison) -> impl Iterator<Item = &MetricComparison> {
@@ -134,5 +134,5 @@ fn because(what: &str, why: Option<&str>) -> String {
 }
 
 fn concluded(conclusion: Conclusion, title: String) -> Standing {
-    Standing::Concluded { conclusion, title }
+    Standing::Concluded { conclusion, title: plain(&title, TITLE) }
 }

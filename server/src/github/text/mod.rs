@@ -9,9 +9,13 @@ mod outside;
 mod tables;
 mod told;
 
-pub use check::check;
+pub use check::{check, check_name};
 pub use comment::{comment, marker};
 pub use conclusion::{Standing, conclusion};
+pub use outside::escaped;
 pub use told::{
     Acceptance, Action, Backfill, CheckText, Earlier, Images, Links, PullTold, State, Status, Told, Unmeasured,
 };
+
+#[cfg(test)]
+mod tests;

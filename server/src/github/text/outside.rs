@@ -28,40 +28,57 @@ pub(super) fn plain(text: &str, most: usize) -> String {
     words
 }
 
-/// The same as text in Markdown, wherever it stands in it.
-pub(super) fn escaped(text: &str, most: usize) -> String {
-    escape(&plain(text, most))
+/// One line of at most `most` characters as text in Markdown, wherever it stands in it.
+pub fn escaped(text: &str, most: usize) -> String {
+    escape(&plain(text, most), true)
 }
 
 /// A sentence whose figures stand out.
 pub(super) fn stressed(text: &str, most: usize) -> String {
     let line = plain(text, most);
-    let part = |(part, bold): (&str, bool)| if bold { format!("**{}**", escape(part)) } else { escape(part) };
-    prose::figures(&line).into_iter().map(part).collect()
+    let part = |(at, (part, bold)): (usize, (&str, bool))| {
+        let text = escape(part, at == 0);
+        if bold { format!("**{text}**") } else { text }
+    };
+    prose::figures(&line).into_iter().enumerate().map(part).collect()
 }
 
-fn escape(line: &str) -> String {
+/// `begins`: it may stand where a line begins, where it becomes no list, rule or heading.
+fn escape(line: &str, begins: bool) -> String {
     let mut out = String::with_capacity(line.len() + 16);
     for (at, c) in line.char_indices() {
-        let (before, after) = (&line[..at], &line[at + c.len_utf8()..]);
+        let before = &line[..at];
         match c {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '$' | '{' | '}' => out.extend(['\\', c]),
-            '@' => out.extend([c, PART]),
-            '#' => out.extend(['\\', c, PART]),
-            // No address becomes a link.
-            ':' if after.starts_with("//") => out.extend([c, PART]),
-            '.' if ends_with_ignoring_case(before, "www") => out.extend([PART, c]),
-            '-' if ends_with_ignoring_case(before, "gh") => out.extend([c, PART]),
-            // Nor does a line become a list, a rule or a heading.
-            '-' | '+' | '=' if before.is_empty() => out.extend(['\\', c]),
-            '.' | ')' if before.bytes().all(|b| b.is_ascii_digit()) => out.extend(['\\', c]),
-            other => out.push(other),
+            '-' | '+' | '=' if begins && before.is_empty() => out.extend(['\\', c]),
+            '.' | ')' if begins && !before.is_empty() && before.bytes().all(|b| b.is_ascii_digit()) => {
+                out.extend(['\\', c]);
+            }
+            '#' => {
+                out.push('\\');
+                push(&mut out, line, at, c);
+            }
+            other => push(&mut out, line, at, other),
         }
     }
     out
+}
+
+/// The character as text in HTML, parted from its neighbours where GitHub would make a link, a mention or a reference of
+/// them.
+fn push(out: &mut String, line: &str, at: usize, c: char) {
+    let (before, after) = (&line[..at], &line[at + c.len_utf8()..]);
+    match c {
+        '&' => *out += "&amp;",
+        '<' => *out += "&lt;",
+        '>' => *out += "&gt;",
+        '"' => *out += "&quot;",
+        '@' | '#' => out.extend([c, PART]),
+        ':' if after.starts_with("//") => out.extend([c, PART]),
+        '.' if ends_with_ignoring_case(before, "www") => out.extend([PART, c]),
+        '-' if ends_with_ignoring_case(before, "gh") => out.extend([c, PART]),
+        other => out.push(other),
+    }
 }
 
 /// The same as a code span: a revision's name.
@@ -81,10 +98,15 @@ pub(super) fn code(text: &str, most: usize) -> String {
     if name.is_empty() { "`?`".to_owned() } else { format!("`{}`", name.replace("{{", "{ {")) }
 }
 
-/// The same as the value of an attribute.
-pub(super) fn attribute(text: &str, most: usize) -> String {
-    let line = plain(text, most).replace('@', &format!("@{PART}"));
-    line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace("{{", "{ {")
+/// The same within markup: between tags, and as the value of an attribute.
+pub(super) fn html(text: &str, most: usize) -> String {
+    let line = plain(text, most).replace("{{", "{ {");
+    let mut out = String::with_capacity(line.len() + 16);
+    for (at, c) in line.char_indices() {
+        // Markdown looks into markup that stands in a line.
+        if c == '`' { out.push('\'') } else { push(&mut out, &line, at, c) }
+    }
+    out
 }
 
 fn ends_with_ignoring_case(text: &str, end: &str) -> bool {

@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use plimsoll_domain::comparison::{Comparison, MetricComparison, MetricVerdict, Trend};
+use plimsoll_domain::comparison::{Comparison, MetricComparison, MetricVerdict, Trend, Verdict};
 use plimsoll_domain::format::{self, ABSENT};
 use plimsoll_domain::row;
 
@@ -15,7 +15,7 @@ use super::told::Told;
 const MOST_ROWS: usize = 100;
 /// Reasons under a table.
 const MOST_REASONS: usize = 4;
-const REASON: usize = 300;
+const REASON: usize = 200;
 /// Kept free for the line that counts the rest.
 const REST: usize = 200;
 
@@ -26,7 +26,7 @@ const ALONE: &str = "| Measured | This |\n|:--|--:|\n";
 
 /// The gated metrics, in at most `room` bytes; empty where none was judged.
 pub(super) fn gated(told: &Told<'_>, room: usize) -> String {
-    let Some(comparison) = told.comparison else { return String::new() };
+    let Some(comparison) = judged_in(told) else { return String::new() };
     let mut metrics: Vec<&MetricComparison> = comparison.metrics.iter().filter(|metric| metric.gated).collect();
     if comparison.baseline.is_none() {
         let measured = metrics.iter().filter_map(|metric| Some(alone(comparison, metric, metric.candidate?)));
@@ -36,7 +36,7 @@ pub(super) fn gated(told: &Told<'_>, room: usize) -> String {
     if metrics.len() > MOST_ROWS {
         metrics.sort_by(|a, b| rank(a).cmp(&rank(b)).then(excess(b).total_cmp(&excess(a))));
     }
-    let reasons = reasons(comparison, &metrics);
+    let reasons = reasons(comparison, &metrics[..metrics.len().min(MOST_ROWS)]);
     let rows = metrics.iter().map(|metric| judged(told, comparison, metric)).collect();
     let table = table(told, GATED, rows, room.saturating_sub(reasons.len()));
     if table.is_empty() { table } else { table + &reasons }
@@ -44,7 +44,7 @@ pub(super) fn gated(told: &Told<'_>, room: usize) -> String {
 
 /// The metrics that decide nothing, in at most `room` bytes.
 pub(super) fn observed(told: &Told<'_>, room: usize) -> String {
-    let Some(comparison) = told.comparison.filter(|comparison| comparison.baseline.is_some()) else {
+    let Some(comparison) = judged_in(told).filter(|comparison| comparison.baseline.is_some()) else {
         return String::new();
     };
     let mut metrics: Vec<&MetricComparison> = comparison.metrics.iter().filter(|metric| !metric.gated).collect();
@@ -57,6 +57,11 @@ pub(super) fn observed(told: &Told<'_>, room: usize) -> String {
         format!("| {name} | {baseline} | {this} | {change} | {interval} |\n")
     };
     table(told, OBSERVED, metrics.iter().map(line).collect(), room)
+}
+
+/// Figures that something outside the service spoiled are on the page, and say nothing here.
+fn judged_in<'a>(told: &Told<'a>) -> Option<&'a Comparison> {
+    told.comparison.filter(|comparison| comparison.verdict != Verdict::Invalid)
 }
 
 fn table(told: &Told<'_>, head: &str, rows: Vec<String>, room: usize) -> String {

@@ -5,6 +5,10 @@ use plimsoll_domain::ids::RunId;
 
 use crate::github::text::told::{State, Told};
 
+/// Where the methodology says it.
+const INVALID: &str = "/methodology#when-a-run-is-invalid";
+const BASELINE: &str = "/methodology#what-is-compared-with-what";
+
 /// The page that shows the check best.
 pub(in crate::github::text) fn details(told: &Told<'_>) -> Option<String> {
     comparison(told).or_else(|| snapshot(told)).or_else(|| run(told))
@@ -21,14 +25,9 @@ pub(in crate::github::text) fn chart(told: &Told<'_>) -> Option<String> {
 
 /// All of them in a line.
 pub(in crate::github::text) fn all(told: &Told<'_>) -> String {
-    let (invalid, no_baseline) = match told.comparison.map(|comparison| comparison.verdict) {
-        Some(Verdict::Invalid) => (true, false),
-        Some(Verdict::NoBaseline) => (false, true),
-        _ => (false, false),
-    };
-    let methodology = match (invalid, no_baseline) {
-        (true, _) => "/methodology#invalid",
-        (_, true) => "/methodology#baseline",
+    let methodology = match told.comparison.map(|comparison| comparison.verdict) {
+        Some(Verdict::Invalid) => INVALID,
+        Some(Verdict::NoBaseline) => BASELINE,
         _ => "/methodology",
     };
     let links = [
@@ -68,4 +67,22 @@ fn under(told: &Told<'_>, path: &str) -> Option<String> {
     let server = told.links.server?.trim_end_matches('/');
     let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '(' | ')' | '<' | '>' | '"' | '\\' | '`' | '|' | '@');
     server.chars().all(plain).then(|| format!("{server}{path}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_methodology_has_these_headings() {
+        let headings: Vec<String> = include_str!("../../../../../docs/methodology.md")
+            .lines()
+            .filter(|line| line.starts_with('#'))
+            .map(|line| line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-"))
+            .collect();
+        for page in [INVALID, BASELINE] {
+            let anchor = page.split_once('#').unwrap().1;
+            assert!(headings.iter().any(|heading| heading == anchor), "{anchor} in {headings:?}");
+        }
+    }
 }

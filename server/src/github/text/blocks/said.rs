@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use plimsoll_domain::comparison::{Comparison, Verdict};
-use plimsoll_domain::format::{self, NARROW};
-use plimsoll_domain::job::Stage;
+use plimsoll_domain::format::NARROW;
+use plimsoll_domain::job::{Stage, say};
 
 use super::within;
 use crate::github::text::conclusion::not_measured;
@@ -12,9 +12,9 @@ use crate::github::text::outside::{escaped, stressed};
 use crate::github::text::told::{State, Told};
 
 const SENTENCE: usize = 800;
-const WHY: usize = 400;
+const WHY: usize = 300;
 /// Bytes of what was settled.
-const SETTLED: usize = 20_000;
+const SETTLED: usize = 8_000;
 
 pub(in crate::github::text) fn said(told: &Told<'_>) -> String {
     if let Some(settled) = told.settled {
@@ -59,5 +59,5 @@ fn judged(told: &Told<'_>, comparison: &Comparison) -> String {
 }
 
 fn time_left(left: Option<Duration>) -> String {
-    left.map(|left| format!(", about {} left", format::duration(left.as_secs_f64()))).unwrap_or_default()
+    left.map(|left| format!(", {}", say::time_left(left.as_secs_f64()))).unwrap_or_default()
 }

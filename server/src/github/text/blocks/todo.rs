@@ -2,13 +2,15 @@
 
 use plimsoll_domain::comparison::{Comparison, Verdict};
 use plimsoll_domain::policy::Doubt;
+use plimsoll_domain::prose::lower;
 use plimsoll_domain::sentence;
 
 use crate::github::text::conclusion::{is_accepted, open_regressions};
 use crate::github::text::outside::escaped;
 use crate::github::text::told::{State, Told, Unmeasured};
+use crate::store::github::checks::Kind;
 
-const ADVICE: usize = 400;
+const ADVICE: usize = 300;
 
 pub(in crate::github::text) fn what_to_do(told: &Told<'_>) -> String {
     let line = match (told.settled, told.state, told.comparison) {
@@ -38,8 +40,7 @@ fn judged(told: &Told<'_>, comparison: &Comparison) -> Option<String> {
         Verdict::Pass => None,
         Verdict::Regressed if is_accepted(told) => Some("nothing: it was taken on for this commit.".to_owned()),
         Verdict::Regressed => {
-            let metric = open_regressions(told).first().map_or("all", |metric| metric.name.name());
-            Some(format!("{} Or take it on: `/plimsoll accept {metric} \"reason\"`.", advice(comparison)))
+            Some(format!("{} Or take it on{}.", advice(comparison), by(told)))
         }
         Verdict::Invalid => {
             Some(format!("{} This is no verdict on your change. {}", advice(comparison), policy(told)))
@@ -48,12 +49,21 @@ fn judged(told: &Told<'_>, comparison: &Comparison) -> Option<String> {
     }
 }
 
+/// How a regression is taken on.
+fn by(told: &Told<'_>) -> String {
+    if told.kind != Kind::PullRequest {
+        return " by the button *Accept*".to_owned();
+    }
+    let metric = open_regressions(told).first().map_or("all", |metric| metric.name.name());
+    format!(": `/plimsoll accept {metric} \"reason\"`")
+}
+
 /// What the sentence has advised already is not said twice.
 fn advice(comparison: &Comparison) -> String {
     let advice = sentence::advice(comparison);
     let said = comparison.sentence.to_lowercase().contains(&advice.trim_end_matches('.').to_lowercase());
-    let advice = if said { "Then run it again.".to_owned() } else { advice };
-    escaped(&advice, ADVICE)
+    let advice = if said { "run it again once that is done." } else { &lower(&advice) };
+    escaped(advice, ADVICE)
 }
 
 fn policy(told: &Told<'_>) -> &'static str {
