@@ -15,6 +15,7 @@ pub mod ids;
 pub mod job;
 pub mod knee;
 pub mod little;
+pub mod markdown;
 pub mod noise;
 pub mod outcome;
 pub mod percentile;

@@ -5,14 +5,15 @@ mod blocks;
 mod check;
 mod comment;
 mod conclusion;
-mod outside;
 mod tables;
 mod told;
+
+use plimsoll_domain::markdown as outside;
 
 pub use check::{check, check_name};
 pub use comment::{comment, marker};
 pub use conclusion::{Standing, conclusion};
-pub use outside::escaped;
+pub use plimsoll_domain::markdown::escaped;
 pub use told::{
     Acceptance, Action, Backfill, CheckText, Earlier, Images, Links, PullTold, State, Status, Told, Unmeasured,
 };

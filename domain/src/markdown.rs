@@ -1,13 +1,13 @@
 //! Texts that other people wrote, made harmless for Markdown, for HTML and for what GitHub makes of both: names of tags
 //! and branches, findings, reasons. They link to nothing, mention nobody, and stay in their line and their cell.
 
-use plimsoll_domain::prose;
+use crate::prose;
 
 /// Parts a character from the one before, so that GitHub sees no mention and no reference; nobody sees it.
 const PART: char = '\u{200b}';
 
 /// One line without control characters, at most `most` characters long: where GitHub shows text as text.
-pub(super) fn plain(text: &str, most: usize) -> String {
+pub fn plain(text: &str, most: usize) -> String {
     let mut words = String::new();
     let mut length = 0;
     for word in text.split(|c: char| c.is_whitespace() && c != '\u{202f}') {
@@ -34,7 +34,7 @@ pub fn escaped(text: &str, most: usize) -> String {
 }
 
 /// A sentence whose figures stand out.
-pub(super) fn stressed(text: &str, most: usize) -> String {
+pub fn stressed(text: &str, most: usize) -> String {
     let line = plain(text, most);
     let part = |(at, (part, bold)): (usize, (&str, bool))| {
         let text = escape(part, at == 0);
@@ -82,7 +82,7 @@ fn push(out: &mut String, line: &str, at: usize, c: char) {
 }
 
 /// The same as a code span: a revision's name.
-pub(super) fn code(text: &str, most: usize) -> String {
+pub fn code(text: &str, most: usize) -> String {
     let name: String = plain(text, most)
         .chars()
         .map(|c| match c {
@@ -99,7 +99,7 @@ pub(super) fn code(text: &str, most: usize) -> String {
 }
 
 /// The same within markup: between tags, and as the value of an attribute.
-pub(super) fn html(text: &str, most: usize) -> String {
+pub fn html(text: &str, most: usize) -> String {
     let line = plain(text, most).replace("{{", "{ {");
     let mut out = String::with_capacity(line.len() + 16);
     for (at, c) in line.char_indices() {
