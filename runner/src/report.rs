@@ -1,6 +1,7 @@
 //! What people and programs read: pure functions from a report or a comparison to text or JSON, 80 columns wide.
 
 pub mod comparison;
+pub mod markdown;
 pub mod paint;
 pub mod plan;
 pub mod progress;

@@ -6,6 +6,7 @@ mod package;
 mod parts;
 mod retry;
 mod runs;
+mod token;
 
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ pub(crate) use error::Tried;
 pub use package::Package;
 pub(crate) use package::ZSTD;
 pub use retry::{Pauses, Wait};
+pub use token::Token;
 
 /// A Plimsoll server.
 #[derive(Debug, Clone)]
@@ -33,16 +35,6 @@ pub struct Server {
     base: Url,
     token: Option<Token>,
     client: reqwest::Client,
-}
-
-/// A bearer token. Never shown.
-#[derive(Clone)]
-pub struct Token(String);
-
-impl std::fmt::Debug for Token {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Token(…)")
-    }
 }
 
 /// The load at which a project's stability phase runs, as the server answers.
@@ -62,6 +54,24 @@ pub struct Uploaded {
     pub comparison: Comparison,
     /// Whether the server did not have it yet.
     pub created: bool,
+    /// Whether the verdict may decide a check; a server of an earlier version says nothing of it, and lets all decide.
+    #[serde(default = "yes")]
+    pub gates: bool,
+    /// Why it may not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gates_not_because: Option<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Uploaded {
+    /// Why the verdict decides no check, if so.
+    pub fn undecisive(&self) -> Option<&str> {
+        const UNSAID: &str = "the server does not let it decide";
+        (!self.gates).then(|| self.gates_not_because.as_deref().unwrap_or(UNSAID))
+    }
 }
 
 impl Server {
@@ -78,10 +88,7 @@ impl Server {
         if !base.path().ends_with('/') {
             base.set_path(&format!("{}/", base.path()));
         }
-        let token = token.filter(|token| !token.is_empty());
-        if token.as_deref().is_some_and(|token| !token.bytes().all(|b| b.is_ascii_graphic())) {
-            return Err(Failure::usage("the token holds a blank or another character that no token has"));
-        }
+        let token = Token::fixed(token)?;
         let client = reqwest::Client::builder()
             .connect_timeout(Duration::from_secs(5))
             .timeout(Duration::from_secs(60))
@@ -89,7 +96,13 @@ impl Server {
             .user_agent(concat!("plimsoll/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| Failure::internal(format!("no client for the server: {error}")))?;
-        Ok(Self { base, token: token.map(Token), client })
+        Ok(Self { base, token, client })
+    }
+
+    /// Known by this token from now on.
+    #[must_use]
+    pub fn known_by(self, token: Token) -> Self {
+        Self { token: Some(token), ..self }
     }
 
     pub fn address(&self) -> &str {
@@ -196,11 +209,7 @@ impl Server {
     }
 
     pub(crate) fn request(&self, method: Method, url: Url) -> RequestBuilder {
-        let request = self.client.request(method, url).header(header::ACCEPT, "application/json");
-        match &self.token {
-            Some(Token(token)) => request.bearer_auth(token),
-            None => request,
-        }
+        self.client.request(method, url).header(header::ACCEPT, "application/json")
     }
 
     /// Sends until there is an answer that stands, with a few pauses between the tries.
@@ -221,6 +230,7 @@ impl Server {
 
     /// The same for an answer of at most so many bytes.
     pub(crate) async fn once_within(&self, request: RequestBuilder, most: usize) -> Result<Vec<u8>, Tried> {
+        let request = self.authorized(request).await?;
         let response = request.send().await.map_err(|error| Tried::unreachable(answer::causes(&error)))?;
         match response.status().is_success() {
             // One that breaks off is asked for again: what was sent is known by its run id.

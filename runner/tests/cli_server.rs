@@ -166,6 +166,27 @@ fn gate_runs_at_the_pinned_load_and_ends_by_the_server_s_verdict() {
 }
 
 #[test]
+fn a_verdict_that_does_not_gate_says_so_and_ends_as_it_would() {
+    let model = model();
+    let folder = folder_with_plan(&format!("http://{}", model.address));
+    let server = Fake::start(|seen, _| match seen.line.starts_with("get ") {
+        true => (200, json!({ "workers": 4, "capacity_workers": 9, "run_id": null })),
+        false => {
+            let mut answer = uploaded(&regressed(), true);
+            answer["gates"] = json!(false);
+            answer["gates_not_because"] = json!("nobody vouched for it");
+            (201, answer)
+        }
+    });
+    let arguments = ["gate", "--server", &server.address, "--output", "r.json", "--summary", "s.md"];
+    let (code, document) = plimsoll(folder.path(), &arguments);
+    assert_eq!((code, &document["verdict"], &document["gates"]), (1, &json!("regressed"), &json!(false)));
+    assert_eq!(document["gates_not_because"], "nobody vouched for it");
+    let summary = std::fs::read_to_string(folder.path().join("s.md")).unwrap();
+    assert!(summary.contains("**This verdict does not gate:** nobody vouched for it\n"), "{summary}");
+}
+
+#[test]
 fn gate_keeps_the_report_when_the_server_is_gone() {
     let model = model();
     let folder = folder_with_plan(&format!("http://{}", model.address));

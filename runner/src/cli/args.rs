@@ -1,5 +1,6 @@
 //! Commands and flags.
 
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,10 +9,11 @@ use plimsoll_domain::ids::{CommitSha, ProjectSlug, RunId};
 use plimsoll_domain::job::Wanted;
 use plimsoll_domain::plan::Profile;
 
+use super::environment;
 use crate::exit::{self, Failure};
 use crate::git::Named;
 use crate::plan::{self, Names, Overrides};
-use crate::upload::Server;
+use crate::upload::{Server, Token};
 
 /// Measures how much load a release of a model service carries, and says when the next one carries less.
 #[derive(Debug, Parser)]
@@ -158,6 +160,9 @@ pub(super) struct RunArgs {
 pub(super) struct GateArgs {
     #[command(flatten)]
     pub(super) run: RunArgs,
+    /// Also write the verdict as Markdown, for the summary of a CI job.
+    #[arg(long, value_name = "FILE")]
+    pub(super) summary: Option<PathBuf>,
     #[command(flatten)]
     pub(super) retry: RetryArgs,
 }
@@ -256,6 +261,12 @@ pub(super) struct ServerArgs {
     /// A token of the server.
     #[arg(long, env = "PLIMSOLL_TOKEN", hide_env_values = true)]
     pub(super) token: Option<String>,
+    /// File with the token.
+    #[arg(long, value_name = "FILE", env = "PLIMSOLL_TOKEN_FILE")]
+    pub(super) token_file: Option<PathBuf>,
+    /// In GitHub Actions: be known as this workflow, by an identity token made out to this address, the server's.
+    #[arg(long, value_name = "URL", env = "PLIMSOLL_OIDC_AUDIENCE")]
+    pub(super) oidc_audience: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -364,7 +375,32 @@ impl ServerArgs {
     /// The server, when one is named.
     pub(super) fn optional(&self) -> Result<Option<Server>, Failure> {
         let named = self.server.as_deref().filter(|address| !address.is_empty());
-        named.map(|address| Server::new(address, self.token.clone())).transpose()
+        let Some(address) = named else { return Ok(None) };
+        let server = Server::new(address, self.given()?)?;
+        let audience = self.oidc_audience.as_deref().filter(|audience| !audience.is_empty());
+        match audience {
+            Some(audience) => Ok(Some(server.known_by(Token::of_workflow(audience, &environment)?))),
+            None => Ok(Some(server)),
+        }
+    }
+
+    /// The token itself, or that in the file.
+    fn given(&self) -> Result<Option<String>, Failure> {
+        const LONGEST: u64 = 16 << 10;
+        let given = self.token.clone().filter(|token| !token.is_empty());
+        let file = self.token_file.as_deref().filter(|path| !path.as_os_str().is_empty());
+        let audience = self.oidc_audience.as_deref().is_some_and(|audience| !audience.is_empty());
+        if u8::from(given.is_some()) + u8::from(file.is_some()) + u8::from(audience) > 1 {
+            return Err(Failure::usage("more than one of --token, --token-file and --oidc-audience is given")
+                .hint("they may come by PLIMSOLL_TOKEN, PLIMSOLL_TOKEN_FILE and PLIMSOLL_OIDC_AUDIENCE: leave one"));
+        }
+        let Some(path) = file else { return Ok(given) };
+        let broken = |why: String| Failure::usage(format!("--token-file {}: {why}", path.display()));
+        let file = std::fs::File::open(path).map_err(|error| broken(error.to_string()))?;
+        let mut text = String::new();
+        file.take(LONGEST).read_to_string(&mut text).map_err(|error| broken(error.to_string()))?;
+        let token = text.trim();
+        if token.is_empty() { Err(broken("it is empty".to_owned())) } else { Ok(Some(token.to_owned())) }
     }
 
     /// The server of a command that cannot do without.

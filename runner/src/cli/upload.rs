@@ -11,6 +11,7 @@ use super::args::UploadArgs;
 use crate::exit::{Exit, Failure};
 use crate::report::comparison;
 use crate::report::paint::Paint;
+use crate::report::summary::undecisive;
 use crate::report::watch::waiting;
 use crate::spool;
 use crate::upload::{Package, Pauses, Server, Uploaded, Wait};
@@ -23,6 +24,7 @@ pub(super) async fn execute(args: &UploadArgs, paint: Paint) -> Result<Done, Fai
     let first = if uploaded.created { "Uploaded" } else { "The server had it already:" };
     let mut text = format!("{first} {} of {}.\n\n", report.revision.label_or_unnamed(), report.project);
     text += &comparison::text(&uploaded.comparison, paint);
+    text += &uploaded.undecisive().map_or_else(String::new, undecisive);
     if let Some(url) = &uploaded.url {
         text += &format!("Page        {url}\n");
     }
@@ -30,6 +32,8 @@ pub(super) async fn execute(args: &UploadArgs, paint: Paint) -> Result<Done, Fai
         "run_id": uploaded.run_id,
         "created": uploaded.created,
         "url": uploaded.url,
+        "gates": uploaded.gates,
+        "gates_not_because": uploaded.undecisive(),
         "verdict": uploaded.comparison.verdict,
         "comparison": uploaded.comparison,
     });

@@ -73,6 +73,11 @@ pub fn figures(report: &Report, said: &[Finding], paint: Paint) -> String {
     out + &findings(new)
 }
 
+/// Why a verdict decides no check.
+pub fn undecisive(why: &str) -> String {
+    format!("\n{}", labelled("Gates", &format!("no: {}", full(why))))
+}
+
 /// The last lines: where everything lies, and how the program ends. `ends` says it in words.
 pub fn closing(path: &Path, url: Option<&str>, ends: &str) -> String {
     let mut out = format!("\nReport      {}\n", path.display());

@@ -45,6 +45,7 @@ impl Server {
         if let Some(after) = after {
             request = request.header("last-event-id", after);
         }
+        let request = self.authorized(request).await?;
         let mut request = request.build().map_err(|error| Tried::unreachable(error.to_string()))?;
         request.headers_mut().insert(header::ACCEPT, header::HeaderValue::from_static("text/event-stream"));
         let sent = self.client.execute(request).await;
