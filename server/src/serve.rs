@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use secrecy::SecretString;
-use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
@@ -88,7 +87,7 @@ impl Server {
             }
         };
         let failed = |source| ServeError::Listen { at: config.listen, source };
-        let listener = TcpListener::bind(config.listen).await.map_err(failed)?;
+        let listener = accept::listen(config.listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let front = Front::new(config.over_tls());
         let (end, ended) = oneshot::channel::<()>();

@@ -14,7 +14,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -37,6 +37,19 @@ const MAX_HEAD: usize = 64 << 10;
 const PAUSE: Duration = Duration::from_millis(200);
 /// How a client of HTTP/2 begins.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Connections that the kernel holds until they are accepted, or fewer where it says so. One more is not told: it tries
+/// again after a second, of which GitHub's deliveries, which come in bursts, have ten.
+const BACKLOG: u32 = 1_024;
+
+/// Listens, with room for more at once than tokio would leave.
+pub(super) fn listen(at: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if at.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // As tokio does: the port of a server that has just ended can be had at once.
+    socket.set_reuseaddr(true)?;
+    socket.bind(at)?;
+    socket.listen(BACKLOG)
+}
 
 /// Serves until `end` resolves, then lets the requests under way finish. Dropping the future cuts them off.
 pub(super) async fn serve(listener: TcpListener, front: Front, connections: NonZeroUsize, end: oneshot::Receiver<()>) {
