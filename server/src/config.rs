@@ -35,6 +35,8 @@ pub struct Config {
     pub github_app: Option<github::Identity>,
     /// Where GitHub is.
     pub github_site: github::Site,
+    /// Who says what a workflow is; `None`: GitHub.
+    pub oidc_issuer: Option<String>,
     /// Who may read a project that is new. `None`: everybody where only this machine can connect, else nobody without a
     /// token.
     pub new_projects: Option<Visibility>,
@@ -94,6 +96,7 @@ impl Config {
             github: None,
             github_app: None,
             github_site: github::Site::default(),
+            oidc_issuer: None,
             new_projects: None,
             trusted_proxies: Vec::new(),
             allowance: Allowance::default(),
@@ -170,6 +173,11 @@ impl GitHub {
         };
         Ok(Some(github::App { client_id, client_secret, url, api_url, within: github::App::WITHIN }))
     }
+}
+
+/// Who says what a workflow is, where that is not GitHub itself.
+pub fn oidc_issuer(url: &str) -> Result<Option<String>, ConfigError> {
+    if url.is_empty() { Ok(None) } else { address("PLIMSOLL_GITHUB_OIDC_ISSUER", url).map(Some) }
 }
 
 fn secret_in(path: PathBuf) -> Result<SecretString, ConfigError> {

@@ -110,6 +110,7 @@ impl Server {
             github: config.github,
             github_app,
             github_site: config.github_site,
+            oidc_issuer: config.oidc_issuer,
             retention: config.retention,
             open_metrics: config.open_metrics,
             embedded: cluster.is_some(),

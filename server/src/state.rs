@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::access::{Allowance, Cidr, Limits, SigningKey, Tokens};
+use crate::access::{Allowance, Cidr, Issuer, Limits, SigningKey, Tokens};
 use crate::doctor::Patient;
 use crate::github;
 use crate::metrics::Metrics;
@@ -26,6 +26,7 @@ struct Inner {
     settings: Settings,
     outgoing: Outgoing,
     limits: Limits,
+    oidc_issuer: Issuer,
     draining: watch::Sender<bool>,
     uploads: Arc<Semaphore>,
     reads: Arc<Semaphore>,
@@ -53,6 +54,8 @@ pub struct Settings {
     pub github_app: Option<github::Client>,
     /// Where GitHub is.
     pub github_site: github::Site,
+    /// Who says what a workflow is; `None`: GitHub.
+    pub oidc_issuer: Option<String>,
     /// Who may read a project that is new.
     pub new_projects: Visibility,
     /// Proxies whose `X-Forwarded-For` is believed.
@@ -87,6 +90,7 @@ impl AppState {
             pool,
             outgoing: Outgoing::new(settings.allow_private_webhooks),
             limits: Limits::new(&settings.allowance),
+            oidc_issuer: Issuer::new(settings.oidc_issuer.as_deref().unwrap_or(Issuer::GITHUB)),
             app: settings.github_app.clone().map(OnceLock::from).unwrap_or_default(),
             settings,
             draining,
@@ -156,6 +160,11 @@ impl AppState {
     /// Where GitHub is.
     pub fn github_site(&self) -> &github::Site {
         &self.0.settings.github_site
+    }
+
+    /// Who says what a workflow is.
+    pub(crate) fn oidc_issuer(&self) -> &Issuer {
+        &self.0.oidc_issuer
     }
 
     /// Who may read a project that is new.

@@ -27,7 +27,7 @@ pub(super) async fn execute(args: &GateArgs, paint: Paint) -> Result<Done, Failu
         Ok(uploaded) => {
             let undecisive = uploaded.undecisive();
             write(args, &markdown::judged(&uploaded.comparison, undecisive, uploaded.url.as_deref()))?;
-            let aside = undecisive.map_or_else(String::new, |why| summary::undecisive(why));
+            let aside = undecisive.map_or_else(String::new, summary::undecisive);
             json["gates"] = json!(uploaded.gates);
             if let Some(why) = undecisive {
                 json["gates_not_because"] = json!(why);

@@ -8,6 +8,7 @@ use plimsoll_domain::ids::ProjectSlug;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::workflow::Workflow;
 use crate::error::AppError;
 use crate::store::audit::Entry;
 use crate::store::projects::Readable;
@@ -68,6 +69,8 @@ pub enum Who {
     Member {
         login: String,
     },
+    /// A run of a workflow of GitHub Actions, as GitHub says.
+    Workflow(Box<Workflow>),
 }
 
 /// The sender of a request; the guard puts it into the request, handlers take it as an argument.
@@ -150,6 +153,7 @@ impl Caller {
             Who::Anonymous => "anonymous".to_owned(),
             Who::Token { name, .. } => format!("token {name}"),
             Who::Member { login } => format!("github {login}"),
+            Who::Workflow(of) => format!("workflow {} run {}", of.repository, of.run_id),
         }
     }
 }

@@ -14,6 +14,7 @@ use super::caller::{Caller, Grant, Scope, WHOLE_SERVER, Who};
 use super::routes::Need;
 use super::session::{self, Owner};
 use super::token::hash;
+use super::workflow;
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store;
@@ -105,8 +106,8 @@ async fn look_up(state: &AppState, headers: &HeaderMap, base: Caller) -> Result<
         return Err(AppError::bad_request("send one `Authorization` header"));
     }
     let given = given.to_str().ok().and_then(bearer);
-    let given = given.ok_or_else(|| AppError::unauthorized("send `Authorization: Bearer TOKEN`"))?;
-    let given = hash(given);
+    let shown = given.ok_or_else(|| AppError::unauthorized("send `Authorization: Bearer TOKEN`"))?;
+    let given = hash(shown);
     if let Some(token) = store::tokens::in_use(state.pool(), &given).await? {
         return Ok(Some(by_token(state, token, base).await?));
     }
@@ -114,6 +115,14 @@ async fn look_up(state: &AppState, headers: &HeaderMap, base: Caller) -> Result<
         let grants = vec![Grant { scope: Scope::Upload, project: None }];
         let who = Who::Token { id: None, name: "PLIMSOLL_TOKENS".to_owned() };
         return Ok(Some(Caller { who, grants, ..base }));
+    }
+    if workflow::is_one(shown) {
+        let address = base.address;
+        let found = workflow::caller(state, shown, base).await;
+        return found.map(Some).map_err(|error| match error.status() {
+            StatusCode::UNAUTHORIZED => state.limits().failure(address, error),
+            _ => error,
+        });
     }
     Ok(None)
 }

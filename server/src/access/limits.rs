@@ -94,6 +94,8 @@ pub(crate) enum Counted {
     Token(Uuid),
     Configured(IpAddr),
     Member(String),
+    /// By its repository.
+    Workflow(i64),
     Address(IpAddr),
 }
 
@@ -104,6 +106,7 @@ impl Counted {
             (Who::Token { id: Some(id), .. }, _) => Some(Self::Token(*id)),
             (Who::Token { id: None, .. }, Some(network)) => Some(Self::Configured(network)),
             (Who::Member { login }, _) => Some(Self::Member(login.clone())),
+            (Who::Workflow(workflow), _) => Some(Self::Workflow(workflow.repository_id)),
             (_, Some(network)) => Some(Self::Address(network)),
             (_, None) => None,
         }

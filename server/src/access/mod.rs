@@ -12,6 +12,7 @@ pub mod session;
 mod signed;
 mod token;
 mod withheld;
+mod workflow;
 
 pub use address::Cidr;
 pub use caller::{Caller, Grant, Refusal, Scope, Who};
@@ -24,3 +25,4 @@ pub use routes::{Need, Route, Routes};
 pub use signed::SigningKey;
 pub use token::{MIN_TOKEN, Tokens, hash, random};
 pub use withheld::Told;
+pub use workflow::{Issuer, Workflow};

@@ -19,6 +19,7 @@ use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store::uploads::{self, Upload};
 use crate::store::{self, StoreError};
+use crate::tasks::ingest;
 
 /// What is to be uploaded: a report as JSON, compressed with zstd or gzip.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
@@ -170,7 +171,8 @@ async fn stored(
         _ => error,
     })?;
     let project = store::projects::of_run(state.pool(), run_id).await?.ok_or_else(|| none(run_id))?;
-    Ok((StatusCode::OK, Json(Uploaded::of(state, headers, &project, run_id, comparison, false))))
+    let ingested = ingest::as_stored(state, run_id, comparison).await?;
+    Ok((StatusCode::OK, Json(Uploaded::of(state, headers, &project, run_id, ingested))))
 }
 
 /// A part and where it begins.

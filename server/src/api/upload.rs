@@ -14,6 +14,7 @@ use super::body::ReportBody;
 use crate::access::{Caller, Scope};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
+use crate::tasks::gating::Bringer;
 use crate::tasks::ingest::{self, Ingested, Received};
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -22,6 +23,11 @@ pub(super) struct Uploaded {
     /// The snapshot's page.
     url: String,
     created: bool,
+    /// Whether the verdict may decide a check.
+    gates: bool,
+    /// Why it may not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gates_not_because: Option<String>,
     comparison: Comparison,
 }
 
@@ -31,10 +37,10 @@ impl Uploaded {
         headers: &HeaderMap,
         project: &ProjectSlug,
         run_id: RunId,
-        comparison: Comparison,
-        created: bool,
+        Ingested { comparison, created, undecisive }: Ingested,
     ) -> Self {
-        Self { run_id, url: page(state, headers, project, run_id), created, comparison }
+        let (url, gates) = (page(state, headers, project, run_id), undecisive.is_none());
+        Self { run_id, url, created, gates, gates_not_because: undecisive, comparison }
     }
 }
 
@@ -59,16 +65,17 @@ pub(super) async fn store(
 ) -> Result<(StatusCode, Json<Uploaded>)> {
     // A parsed report is larger than its body: the turn lasts until it is stored.
     let parse = move || read(&body).map(|received| (received, body.into_turn()));
-    let (received, _turn) = state.compute(parse).await??;
+    let (mut received, _turn) = state.compute(parse).await??;
     let report = Arc::clone(&received.report);
     if let Some(wanted) = wanted.filter(|wanted| *wanted != report.run_id) {
         let detail = format!("run_id: the report is of run {}, not of {wanted}", report.run_id);
         return Err(AppError::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
     }
     caller.require(Scope::Upload, &report.project)?;
-    let Ingested { comparison, created } = ingest::ingest(state, received).await?;
-    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(Uploaded::of(state, headers, &report.project, report.run_id, comparison, created))))
+    received.bringer = Bringer::of(caller, &report.project);
+    let ingested = ingest::ingest(state, received).await?;
+    let status = if ingested.created { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(Uploaded::of(state, headers, &report.project, report.run_id, ingested))))
 }
 
 fn read(body: &ReportBody) -> Result<Received> {
@@ -81,7 +88,7 @@ fn read(body: &ReportBody) -> Result<Received> {
         };
         AppError::new(status, error.to_string())
     })?;
-    Ok(Received { report: Arc::new(report), json, packed: body.packed() })
+    Ok(Received { report: Arc::new(report), json, packed: body.packed(), bringer: Bringer::nobody() })
 }
 
 /// Where people see the snapshot: under the configured address, else the one the client used, else as a path alone.

@@ -6,7 +6,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use plimsoll_server::access::{Allowance, Cidr};
+use plimsoll_server::access::{Allowance, Cidr, Issuer};
 use plimsoll_server::config::{self, Config, DEFAULT_CONNECTIONS};
 use plimsoll_server::serve::{Server, serve};
 use plimsoll_server::store::projects::Visibility;
@@ -89,6 +89,9 @@ struct GitHub {
     /// Where GitHub's API is.
     #[arg(long, value_name = "URL", env = "PLIMSOLL_GITHUB_API_URL", default_value = "https://api.github.com")]
     github_api_url: String,
+    /// Who gives workflows their identity, for an installation of one's own: https://HOST/_services/token.
+    #[arg(long, value_name = "URL", env = "PLIMSOLL_GITHUB_OIDC_ISSUER", default_value = Issuer::GITHUB)]
+    github_oidc_issuer: String,
 }
 
 impl From<GitHub> for config::GitHub {
@@ -111,6 +114,7 @@ impl From<GitHub> for config::GitHub {
 
 impl Serve {
     pub(super) fn run(self) -> Result<(), CliError> {
+        let oidc_issuer = config::oidc_issuer(&self.github.github_oidc_issuer)?;
         let github = config::GitHub::from(self.github);
         let config = Config {
             listen: self.listen,
@@ -119,6 +123,7 @@ impl Serve {
             tokens: self.tokens.into_iter().filter(is_set).collect(),
             public_url: self.public_url,
             allow_private_webhooks: self.allow_private_webhooks,
+            oidc_issuer,
             github_site: github.site()?,
             github_app: github.identity()?,
             github: github.app()?,

@@ -48,7 +48,7 @@ pub(crate) async fn answer(api_url: &str, within: Duration) -> Result<u16, Strin
     Ok(answer.status().as_u16())
 }
 
-fn http(within: Duration) -> reqwest::Result<reqwest::Client> {
+pub(crate) fn http(within: Duration) -> reqwest::Result<reqwest::Client> {
     // Does nothing where the program has chosen one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()

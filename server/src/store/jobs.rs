@@ -158,7 +158,7 @@ pub async fn is_measured(executor: impl Executor<'_>, report: &Report, commit: &
     let testbed = report.testbed.fingerprint();
     let found = sqlx::query_scalar!(
         r#"select exists (select 1 from snapshots
-             where project = $1 and plan_digest = $2 and testbed = $3
+             where project = $1 and plan_digest = $2 and testbed = $3 and gates
                and (commit_sha like $4 || '%' or $4 like commit_sha || '%')) as "exists!""#,
         report.project.as_str(),
         report.plan_digest.as_str(),

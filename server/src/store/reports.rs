@@ -28,16 +28,20 @@ pub struct Before {
     pub stored: Option<[u8; 32]>,
     /// Whether there is a job of it.
     pub asked_for: bool,
+    /// Whether a check on GitHub waits for it, or for what it is the baseline of.
+    pub checked: bool,
 }
 
 pub async fn before(executor: impl Executor<'_>, run_id: RunId) -> Result<Before> {
     let row = sqlx::query!(
         r#"select (select sha256 from reports where run_id = $1) as sha256,
-             exists (select from jobs where run_id = $1) as "asked_for!""#,
+             exists (select from jobs where run_id = $1) as "asked_for!",
+             exists (select from jobs j join github_checks c on c.run_id in (j.run_id, j.baseline_of)
+               where j.run_id = $1) as "checked!""#,
         run_id.0
     );
     let row = row.fetch_one(executor).await?;
-    Ok(Before { stored: row.sha256.map(hash).transpose()?, asked_for: row.asked_for })
+    Ok(Before { stored: row.sha256.map(hash).transpose()?, asked_for: row.asked_for, checked: row.checked })
 }
 
 pub(super) fn hash(bytes: Vec<u8>) -> Result<[u8; 32]> {

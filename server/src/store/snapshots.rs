@@ -43,6 +43,8 @@ pub struct SnapshotRow {
     pub status: Status,
     pub valid: bool,
     pub accepted: bool,
+    /// Whether its verdict may decide a check.
+    pub gates: bool,
     pub verdict: Verdict,
     /// The verdict in one sentence.
     pub sentence: String,
@@ -116,17 +118,21 @@ pub struct New<'a> {
     pub comparison: &'a Comparison,
     /// Of the project, if that is new.
     pub visibility: Visibility,
+    /// Whether the verdict may decide a check. One that may not is accepted by nobody, and no baseline.
+    pub gates: bool,
+    /// As the audit log names them.
+    pub brought_by: Option<&'a str>,
 }
 
 /// Stores a run with its report and verdict, and the project with the default policy and the testbed where they are new;
 /// false, and nothing but these two, when the run is stored already. One statement: the way to the database and back
 /// costs more than most of them.
 pub async fn insert(executor: impl Executor<'_>, new: &New<'_>) -> Result<bool> {
-    let New { report, packed, figures, prepared, comparison, visibility } = *new;
+    let New { report, packed, figures, prepared, comparison, visibility, gates, brought_by } = *new;
     let verdict = comparison.verdict;
     let baseline: Vec<_> = comparison.baseline.iter().flat_map(|side| &side.run_ids).map(|run| run.0).collect();
     let valid = report.is_valid();
-    let accepted = valid && is_acceptable(verdict);
+    let accepted = valid && gates && is_acceptable(verdict);
     // Nobody asks a stored run for more than its parent, and the report has them all.
     let revision = &Revision {
         ancestors: report.revision.ancestors.first().cloned().into_iter().collect(),
@@ -145,9 +151,10 @@ pub async fn insert(executor: impl Executor<'_>, new: &New<'_>) -> Result<bool> 
            snapshot as (
              insert into snapshots (run_id, project, testbed, plan_digest, revision, label, commit_sha, tag, branch,
                pull_request, started_at, finished_at, status, valid, accepted, figures, stability_workers, tps, p50_ms,
-               p99_ms, p99_low_ms, p99_high_ms, error_rate, capacity_tps, knee_workers, capacity_at_workers, prepared)
+               p99_ms, p99_low_ms, p99_high_ms, error_rate, capacity_tps, knee_workers, capacity_at_workers, prepared,
+               gates, brought_by)
              values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-               $22, $23, $24, $25, $26, $27)
+               $22, $23, $24, $25, $26, $27, $38, $39)
              on conflict (run_id) do nothing returning run_id),
            report as (
              insert into reports (run_id, sha256, bytes, body) select run_id, $32, $33, $34 from snapshot),
@@ -192,12 +199,20 @@ pub async fn insert(executor: impl Executor<'_>, new: &New<'_>) -> Result<bool> 
         verdict.name(),
         &baseline,
         Json(comparison) as _,
+        gates,
+        brought_by,
     );
     Ok(stored.fetch_one(executor).await?)
 }
 
 pub async fn get(executor: impl Executor<'_>, run_id: RunId) -> Result<Option<SnapshotRow>> {
     rows!("where s.run_id = $1", run_id.0).fetch_optional(executor).await?.map(TryInto::try_into).transpose()
+}
+
+/// Whether a run's verdict may decide a check; `None` where there is no such run.
+pub async fn gates(executor: impl Executor<'_>, run_id: RunId) -> Result<Option<bool>> {
+    let found = sqlx::query_scalar!("select gates from snapshots where run_id = $1", run_id.0);
+    Ok(found.fetch_optional(executor).await?)
 }
 
 /// The figures computed when the snapshot arrived.
@@ -321,7 +336,7 @@ pub async fn series(executor: impl Executor<'_>, project: &ProjectSlug) -> Resul
         .collect()
 }
 
-/// The valid runs that compare with `candidate`: same project, plan, testbed and pinned load; the newest first, with what
+/// The valid runs that gate and compare with `candidate`: same project, plan, testbed and pinned load; the newest first, with what
 /// the baseline rule asks of their revisions: commit, tag, pull request, and whether the checkout was dirty. A run whose service died before the soak has no load, and compares at any.
 pub async fn comparable(executor: impl Executor<'_>, candidate: &Report) -> Result<Vec<Measured>> {
     let testbed = candidate.testbed.fingerprint();
@@ -331,7 +346,7 @@ pub async fn comparable(executor: impl Executor<'_>, candidate: &Report) -> Resu
         r#"select run_id, commit_sha, tag, pull_request, revision -> 'dirty' is not null as "dirty!", started_at, accepted
            from snapshots
            where project = $1 and plan_digest = $2 and testbed = $3
-             and ($4::int4 is null or stability_workers = $4) and valid and run_id <> $5
+             and ($4::int4 is null or stability_workers = $4) and valid and gates and run_id <> $5
            order by started_at desc limit $6"#,
         candidate.project.as_str(),
         candidate.plan_digest.as_str(),

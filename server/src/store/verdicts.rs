@@ -41,7 +41,7 @@ pub async fn replace(transaction: &mut Transaction, run_id: RunId, comparison: &
     .execute(&mut **transaction)
     .await?;
     sqlx::query!(
-        "update snapshots set accepted = valid and $2 where run_id = $1",
+        "update snapshots set accepted = valid and gates and $2 where run_id = $1",
         run_id.0,
         super::snapshots::is_acceptable(comparison.verdict),
     )

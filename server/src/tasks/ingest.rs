@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use plimsoll_domain::comparison::Comparison;
 use plimsoll_domain::figures::Figures;
+use plimsoll_domain::ids::RunId;
 use plimsoll_domain::report::Report;
 use plimsoll_domain::verdict::Run;
 
+use super::gating::{self, Bringer};
 use super::{Error, Result, backfill, bounds, jobs, pack, verdict};
+use crate::access::Refusal;
 use crate::state::AppState;
 use crate::store::jobs::Job;
 use crate::store::{self, reports, snapshots, verdicts};
@@ -19,11 +22,12 @@ pub struct Received {
     pub json: Vec<u8>,
     /// The same packed with zstd, where it came so.
     pub packed: Option<Vec<u8>>,
+    pub bringer: Bringer,
 }
 
 impl From<Report> for Received {
     fn from(report: Report) -> Self {
-        Self { json: report.to_json().into_bytes(), packed: None, report: Arc::new(report) }
+        Self { json: report.to_json().into_bytes(), packed: None, report: Arc::new(report), bringer: Bringer::own() }
     }
 }
 
@@ -34,6 +38,8 @@ pub struct Ingested {
     pub comparison: Comparison,
     /// False when the very same report was stored before.
     pub created: bool,
+    /// Why the verdict decides no check, if so.
+    pub undecisive: Option<String>,
 }
 
 /// Stores and judges a report. Another report under the same run id is a conflict, and so is one that is not what was
@@ -41,7 +47,7 @@ pub struct Ingested {
 ///
 /// The judging comes before the transaction, so that no lock is held while it computes. Of two uploads of one run at
 /// the same time both judge, one stores, and the other finds it stored.
-pub async fn ingest(state: &AppState, Received { report, json, packed }: Received) -> Result<Ingested> {
+pub async fn ingest(state: &AppState, Received { report, json, packed, bringer }: Received) -> Result<Ingested> {
     bounds::check(&report).map_err(Error::Unfit)?;
     let mut connection = store::acquire(state.pool()).await?;
     let before = reports::before(&mut *connection, report.run_id).await?;
@@ -54,6 +60,11 @@ pub async fn ingest(state: &AppState, Received { report, json, packed }: Receive
     if let Some(job) = &job {
         is_asked_for(&report, job)?;
     }
+    if before.checked && !bringer.is_trusted() {
+        let why = "a check on GitHub waits for this run: only its runner brings the report (scope `agent`)";
+        return Err(Refusal::OutOfReach(why.to_owned()).into());
+    }
+    let undecisive = bringer.decides(&report.revision).err().map(|cause| cause.to_string());
     let measured = Arc::clone(&report);
     let work = move || {
         let packed = match packed {
@@ -67,13 +78,13 @@ pub async fn ingest(state: &AppState, Received { report, json, packed }: Receive
     let mut connection = store::acquire(state.pool()).await?;
     let comparison = verdict::judge_new(state, &mut connection, &report, &run).await?;
     let (judged_again, mut transaction) = match job.as_ref().and_then(|job| job.baseline_of) {
-        None => (Vec::new(), store::begin_on(connection).await?),
-        Some(waits) => {
+        Some(waits) if undecisive.is_none() => {
             // It takes connections of its own: who holds one must not wait for another.
             drop(connection);
             let judged_again = backfill::judge_waiting(state, &report, &run, &comparison, waits).await?;
             (judged_again, store::begin(state.pool()).await?)
         }
+        _ => (Vec::new(), store::begin_on(connection).await?),
     };
     // Nobody asks for a run of this id meanwhile, and no other upload of it is under way.
     store::jobs::hold(&mut *transaction, &format!("run {}", report.run_id)).await?;
@@ -85,6 +96,8 @@ pub async fn ingest(state: &AppState, Received { report, json, packed }: Receive
         prepared: &run,
         comparison: &comparison,
         visibility: state.new_projects(),
+        gates: undecisive.is_none(),
+        brought_by: bringer.name.as_deref(),
     };
     if !snapshots::insert(&mut *transaction, &new).await? {
         drop(transaction);
@@ -110,7 +123,7 @@ pub async fn ingest(state: &AppState, Received { report, json, packed }: Receive
     state.metrics().verdict(comparison.verdict.name());
     tracing::info!(project = %report.project, run_id = %report.run_id, verdict = comparison.verdict.name(), "stored");
     let caught_up = if missed { backfill::catch_up(state, &report).await? } else { None };
-    Ok(Ingested { comparison: caught_up.unwrap_or(comparison), created: true })
+    Ok(Ingested { comparison: caught_up.unwrap_or(comparison), created: true, undecisive })
 }
 
 /// A report belongs to the run that was asked for under its id: same project, and the commit that was named.
@@ -136,7 +149,14 @@ async fn stored(state: &AppState, sha256: [u8; 32], report: &Arc<Report>, json: 
     }
     let comparison = verdicts::get(state.pool(), report.run_id).await?;
     let comparison = comparison.ok_or_else(|| Error::internal("a snapshot without its verdict"))?;
-    Ok(Ingested { comparison, created: false })
+    as_stored(state, report.run_id, comparison).await
+}
+
+/// What is answered of a run that was stored before, with this comparison.
+pub async fn as_stored(state: &AppState, run_id: RunId, comparison: Comparison) -> Result<Ingested> {
+    let gates = snapshots::gates(state.pool(), run_id).await?.unwrap_or(true);
+    let undecisive = (!gates).then(|| gating::UNVOUCHED.to_owned());
+    Ok(Ingested { comparison, created: false, undecisive })
 }
 
 /// Whether the stored report is the same: by the bytes that came, else by the report's own JSON, which the runner sends and

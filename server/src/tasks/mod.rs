@@ -5,6 +5,7 @@ pub mod background;
 mod bounds;
 pub mod deliveries;
 mod error;
+pub mod gating;
 pub mod github;
 pub mod hub;
 pub mod ingest;

@@ -50,6 +50,7 @@ impl Frame {
             Who::Anonymous => None,
             Who::Token { name, .. } => Some(format!("token {name}")),
             Who::Member { login } => Some(format!("@{login}")),
+            Who::Workflow(workflow) => Some(format!("workflow of {}", workflow.repository)),
         }
     }
 

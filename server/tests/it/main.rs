@@ -26,3 +26,4 @@ mod token;
 mod upload;
 mod waiting;
 mod webhooks;
+mod workflow;

@@ -12,7 +12,7 @@ macro_rules! rows {
             crate::store::snapshots::row::Row,
             r#"select s.run_id, s.project, s.revision - 'ancestors' as "revision!: crate::store::RevisionJson",
                   s.testbed, t.label as testbed_label, s.plan_digest, s.started_at, s.finished_at, s.received_at,
-                  s.status, s.valid, s.accepted, v.verdict, v.sentence as "sentence!",
+                  s.status, s.valid, s.accepted, s.gates, v.verdict, v.sentence as "sentence!",
                   s.stability_workers, s.tps, s.p50_ms, s.p99_ms, s.p99_low_ms, s.p99_high_ms, s.error_rate,
                   s.capacity_tps, s.knee_workers, s.capacity_at_workers
                from snapshots s
@@ -38,6 +38,7 @@ pub(in crate::store) struct Row {
     pub(in crate::store) status: String,
     pub(in crate::store) valid: bool,
     pub(in crate::store) accepted: bool,
+    pub(in crate::store) gates: bool,
     pub(in crate::store) verdict: String,
     pub(in crate::store) sentence: String,
     pub(in crate::store) stability_workers: Option<i32>,
@@ -71,6 +72,7 @@ impl TryFrom<Row> for SnapshotRow {
             status: named(&row.status)?,
             valid: row.valid,
             accepted: row.accepted,
+            gates: row.gates,
             verdict: named::<Verdict>(&row.verdict)?,
             sentence: row.sentence,
             stability_workers: row.stability_workers.map(i32::unsigned_abs),

@@ -125,7 +125,7 @@ impl Claimant<'_> {
     async fn introduce(&self, state: &AppState, caller: &Caller) -> Result<Option<Assignment>> {
         let token = match caller.who {
             Who::Token { id, .. } => id,
-            Who::Anonymous | Who::Member { .. } => None,
+            Who::Anonymous | Who::Member { .. } | Who::Workflow(_) => None,
         };
         let claim = (!self.runner.projects.is_empty()).then_some(self.id);
         let mut transaction = store::begin(state.pool()).await?;

@@ -21,7 +21,8 @@ pub(super) fn headline(of: &Snapshot, compared: Option<&str>) -> Vec<Link> {
         (Status::Complete, false) => "An invalid run: its figures count for nothing",
         (Status::Complete, true) => "A valid run: all checks of the load generator passed",
     };
-    compare.into_iter().chain([Link::none(state)]).collect()
+    let gates = (!of.row.gates).then(|| Link::none("Its verdict decides no check, and it is no baseline"));
+    compare.into_iter().chain([Link::none(state)]).chain(gates).collect()
 }
 
 /// Checks that found nothing.
