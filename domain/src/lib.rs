@@ -20,6 +20,8 @@ pub mod noise;
 pub mod outcome;
 pub mod percentile;
 pub mod plan;
+#[cfg(feature = "plan-file")]
+pub mod plan_file;
 pub mod policy;
 pub mod proportion;
 pub mod prose;

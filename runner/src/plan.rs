@@ -3,13 +3,11 @@
 //! Precedence, weakest first: the profile's figures, the plan's, the flags'.
 
 pub mod confined;
-mod gate;
 mod phases;
 mod profile;
-pub(crate) mod section;
 mod service;
-mod source;
 pub mod template;
+mod testbed;
 #[cfg(test)]
 mod tests;
 mod trust;
@@ -22,27 +20,26 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_domain::ids::ProjectSlug;
 use plimsoll_domain::plan::{Plan, Profile};
+pub use plimsoll_domain::plan_file::FILE;
+use plimsoll_domain::plan_file::source;
+pub use plimsoll_domain::plan_file::source::{PlanError, Source};
+pub use plimsoll_domain::plan_file::values::duration_ms;
+use plimsoll_domain::plan_file::{self, MAX_BYTES, gate};
+pub(crate) use plimsoll_domain::plan_file::{parse, section};
 use plimsoll_domain::policy::Policy;
-use toml::de::DeTable;
 
+use crate::exit::{Exit, Failure};
 use crate::spec::Requests;
 use confined::Confined;
-pub use gate::Names;
 pub use phases::SHORTEST_MS;
 use section::{Section, nearest};
-pub use source::{PlanError, Source};
+pub use testbed::Names;
 use trust::Trust;
 pub use trust::{Limits, Listed};
-pub use values::{duration_ms, duration_text, rising};
+pub use values::{duration_text, rising};
 
-/// The file that commands look for.
-pub const FILE: &str = "plimsoll.toml";
 /// A plan asks for no more workers than this, in any phase.
 pub const MAX_WORKERS: u32 = 100_000;
-/// A plan larger than this is refused.
-const MAX_PLAN: u64 = 1 << 20;
-const SECTIONS: [&str; 10] =
-    ["project", "profile", "service", "workload", "smoke", "warm_up", "staircase", "stability", "gate", "testbed"];
 
 /// Looks up an environment variable.
 pub type Environment<'e> = &'e dyn Fn(&str) -> Option<String>;
@@ -109,10 +106,10 @@ pub fn check_text(path: &Path, text: &str, given: &Overrides, environment: Envir
 fn read(source: &Source, given: &Overrides, environment: Environment, trust: Trust<'_>) -> Result<Loaded, PlanError> {
     let path = &source.path;
     let root = parse(source)?;
-    let top = Section::top(source, root.get_ref(), &SECTIONS)?;
+    let top = plan_file::top(source, root.get_ref())?;
     let project = match &given.project {
         Some(project) => project.clone(),
-        None => project(&top)?,
+        None => plan_file::project(&top)?,
     };
     let profile = match given.profile {
         Some(profile) => profile,
@@ -126,7 +123,7 @@ fn read(source: &Source, given: &Overrides, environment: Environment, trust: Tru
         path: path.to_owned(),
         project,
         policy: gate::policy(&top)?,
-        testbed: gate::testbed(&top)?,
+        testbed: testbed::names(&top)?,
         requests: Requests {
             url: sent.url,
             method: sent.service.method.clone(),
@@ -141,11 +138,8 @@ fn read(source: &Source, given: &Overrides, environment: Environment, trust: Tru
 
 /// Reads only the project and the thresholds: what `policy push` and `compare --plan` need.
 pub fn load_gate(path: &Path) -> Result<(Option<ProjectSlug>, Policy), PlanError> {
-    let source = open(path)?;
-    let root = parse(&source)?;
-    let top = Section::top(&source, root.get_ref(), &SECTIONS)?;
-    let named = top.get("project").map(|_| project(&top)).transpose()?;
-    Ok((named, gate::policy(&top)?))
+    let gate = plan_file::read_gate(path, &open(path)?.text)?;
+    Ok((gate.project, gate.policy.unwrap_or_default()))
 }
 
 fn folder(path: &Path) -> &Path {
@@ -170,27 +164,25 @@ fn open(path: &Path) -> Result<Source, PlanError> {
 pub(crate) fn source(path: &Path, file: File) -> Result<Source, PlanError> {
     let broken = |why: &str| PlanError::whole(path, why);
     let mut bytes = Vec::new();
-    file.take(MAX_PLAN + 1).read_to_end(&mut bytes).map_err(|error| broken(&error.to_string()))?;
-    if bytes.len() as u64 > MAX_PLAN {
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| broken(&error.to_string()))?;
+    if bytes.len() as u64 > MAX_BYTES {
         return Err(broken("the file is larger than 1 MiB"));
     }
     let text = String::from_utf8(bytes).map_err(|_| broken("the file is not UTF-8 text"))?;
     Ok(Source { path: path.to_owned(), text })
 }
 
-pub(crate) fn parse(source: &Source) -> Result<toml::Spanned<DeTable<'_>>, PlanError> {
-    DeTable::parse(&source.text).map_err(|error| {
-        let message = error.message().trim().replace('\n', "; ");
-        match error.span() {
-            Some(span) => source.error(span, format!("not TOML: {message}")),
-            None => PlanError::whole(&source.path, format!("not TOML: {message}")),
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Self {
+        Self {
+            kind: "plan",
+            exit: Exit::Usage,
+            message: error.to_string(),
+            excerpt: error.excerpt().map(ToOwned::to_owned),
+            hint: error.advice().map(ToOwned::to_owned),
+            report: None,
         }
-    })
-}
-
-fn project(top: &Section) -> Result<ProjectSlug, PlanError> {
-    let field = top.need("project", "\"my-service\"")?;
-    field.string()?.parse().map_err(|error: plimsoll_domain::ids::BadName| field.error(format!("is wrong: {error}")))
+    }
 }
 
 /// The profiles by name.

@@ -4,8 +4,6 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::exit::{Exit, Failure};
-
 /// A plan file's text with its name.
 #[derive(Debug)]
 pub struct Source {
@@ -77,6 +75,16 @@ impl PlanError {
         self.hint = Some(hint.into());
         self
     }
+
+    /// The lines around it, with the place underlined.
+    pub fn excerpt(&self) -> Option<&str> {
+        self.excerpt.as_deref()
+    }
+
+    /// What to do about it.
+    pub fn advice(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
 }
 
 impl fmt::Display for PlanError {
@@ -88,9 +96,4 @@ impl fmt::Display for PlanError {
     }
 }
 
-impl From<PlanError> for Failure {
-    fn from(error: PlanError) -> Self {
-        let message = error.to_string();
-        Self { kind: "plan", exit: Exit::Usage, message, excerpt: error.excerpt, hint: error.hint, report: None }
-    }
-}
+impl std::error::Error for PlanError {}

@@ -1,4 +1,4 @@
-//! Walking a parsed plan: sections that know their keys, fields that know their place.
+//! Walking a parsed file: sections that know their keys, fields that know their place.
 
 use std::ops::Range;
 
@@ -7,9 +7,10 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::source::{PlanError, Source};
 
-/// One table of the plan, its keys checked. A missing table reads as an empty one.
-pub(crate) struct Section<'s> {
-    pub(crate) source: &'s Source,
+/// One table of a file, its keys checked. A missing table reads as an empty one.
+#[derive(Debug)]
+pub struct Section<'s> {
+    pub source: &'s Source,
     /// As people write it: `[service]`; empty for the top of the file.
     name: String,
     table: Option<&'s DeTable<'s>>,
@@ -19,21 +20,21 @@ pub(crate) struct Section<'s> {
 
 impl<'s> Section<'s> {
     /// The top of the file.
-    pub(crate) fn top(source: &'s Source, table: &'s DeTable<'s>, keys: &[&str]) -> Result<Self, PlanError> {
+    pub fn top(source: &'s Source, table: &'s DeTable<'s>, keys: &[&str]) -> Result<Self, PlanError> {
         let section = Self { source, name: String::new(), table: Some(table), span: 0..0 };
         section.check(keys)?;
         Ok(section)
     }
 
     /// The table under `name`.
-    pub(crate) fn sub(&self, name: &str, keys: &[&str]) -> Result<Self, PlanError> {
+    pub fn sub(&self, name: &str, keys: &[&str]) -> Result<Self, PlanError> {
         let section = self.open(name)?;
         section.check(keys)?;
         Ok(section)
     }
 
     /// The table under `name`, whose keys are free.
-    pub(crate) fn open(&self, name: &str) -> Result<Self, PlanError> {
+    pub fn open(&self, name: &str) -> Result<Self, PlanError> {
         let full = if self.name.is_empty() { name.to_owned() } else { format!("{}.{name}", self.name) };
         let Some(field) = self.get(name) else {
             return Ok(Self { source: self.source, name: full, table: None, span: self.span.clone() });
@@ -41,13 +42,13 @@ impl<'s> Section<'s> {
         field.section(full)
     }
 
-    pub(crate) fn get(&self, key: &str) -> Option<Field<'s>> {
+    pub fn get(&self, key: &str) -> Option<Field<'s>> {
         let (name, value) = self.table?.iter().find(|(name, _)| name.get_ref() == key)?;
         Some(self.field(name, value))
     }
 
     /// A field that must be there.
-    pub(crate) fn need(&self, key: &str, example: &str) -> Result<Field<'s>, PlanError> {
+    pub fn need(&self, key: &str, example: &str) -> Result<Field<'s>, PlanError> {
         self.get(key).ok_or_else(|| {
             let line = format!("{key} = {example}");
             match (self.table, self.name.as_str()) {
@@ -64,7 +65,7 @@ impl<'s> Section<'s> {
     }
 
     /// All fields in the order of the file.
-    pub(crate) fn fields(&self) -> Vec<Field<'s>> {
+    pub fn fields(&self) -> Vec<Field<'s>> {
         let mut fields: Vec<_> =
             self.table.into_iter().flat_map(DeTable::iter).map(|(name, value)| self.field(name, value)).collect();
         fields.sort_by_key(|field| field.key_span.start);
@@ -106,7 +107,7 @@ impl<'s> Section<'s> {
 }
 
 /// The key that was probably meant: a slip or two away, or beginning alike.
-pub(crate) fn nearest<'k>(given: &str, keys: &[&'k str]) -> Option<&'k str> {
+pub fn nearest<'k>(given: &str, keys: &[&'k str]) -> Option<&'k str> {
     let given = given.to_ascii_lowercase().replace('-', "_");
     let score = |key: &str| {
         let slips = strsim::osa_distance(&given, key);
@@ -117,37 +118,38 @@ pub(crate) fn nearest<'k>(given: &str, keys: &[&'k str]) -> Option<&'k str> {
     scored.filter(|(score, _)| *score > 0.75).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, key)| key)
 }
 
-/// One value of the plan.
-pub(crate) struct Field<'s> {
-    pub(crate) source: &'s Source,
+/// One value of a file.
+#[derive(Debug)]
+pub struct Field<'s> {
+    pub source: &'s Source,
     section: String,
-    pub(crate) key: String,
-    pub(crate) key_span: Range<usize>,
-    pub(crate) value: &'s DeValue<'s>,
-    pub(crate) span: Range<usize>,
+    pub key: String,
+    pub key_span: Range<usize>,
+    pub value: &'s DeValue<'s>,
+    pub span: Range<usize>,
 }
 
 impl<'s> Field<'s> {
     /// An error at the value.
-    pub(crate) fn error(&self, why: impl AsRef<str>) -> PlanError {
+    pub fn error(&self, why: impl AsRef<str>) -> PlanError {
         self.source.error(self.span.clone(), format!("`{}` {}", self.name(), why.as_ref()))
     }
 
-    pub(crate) fn string(&self) -> Result<&'s str, PlanError> {
+    pub fn string(&self) -> Result<&'s str, PlanError> {
         match self.value {
             DeValue::String(text) => Ok(text),
             _ => Err(self.wrong_type("text in quotes")),
         }
     }
 
-    pub(crate) fn bool(&self) -> Result<bool, PlanError> {
+    pub fn bool(&self) -> Result<bool, PlanError> {
         match self.value {
             DeValue::Boolean(value) => Ok(*value),
             _ => Err(self.wrong_type("true or false")),
         }
     }
 
-    pub(crate) fn array(&self) -> Result<&'s DeArray<'s>, PlanError> {
+    pub fn array(&self) -> Result<&'s DeArray<'s>, PlanError> {
         match self.value {
             DeValue::Array(array) => Ok(array),
             _ => Err(self.wrong_type("a list in brackets")),
@@ -155,7 +157,7 @@ impl<'s> Field<'s> {
     }
 
     /// A whole number within bounds.
-    pub(crate) fn whole(&self, bounds: std::ops::RangeInclusive<u32>) -> Result<u32, PlanError> {
+    pub fn whole(&self, bounds: std::ops::RangeInclusive<u32>) -> Result<u32, PlanError> {
         let DeValue::Integer(integer) = self.value else {
             return Err(self.wrong_type("a whole number"));
         };
@@ -167,7 +169,7 @@ impl<'s> Field<'s> {
     }
 
     /// The elements of a list, each with its own place.
-    pub(crate) fn elements(&self) -> Result<Vec<Field<'s>>, PlanError> {
+    pub fn elements(&self) -> Result<Vec<Field<'s>>, PlanError> {
         let element = |value: &'s Spanned<DeValue<'s>>| Field {
             source: self.source,
             section: self.section.clone(),
@@ -179,12 +181,12 @@ impl<'s> Field<'s> {
         Ok(self.array()?.iter().map(element).collect())
     }
 
-    pub(crate) fn wrong_type(&self, wanted: &str) -> PlanError {
+    pub fn wrong_type(&self, wanted: &str) -> PlanError {
         self.error(format!("must be {wanted}, not {}", type_name(self.value)))
     }
 
     /// The table in this field, to be read as a section of its own.
-    pub(crate) fn table(&self, keys: &[&str]) -> Result<Section<'s>, PlanError> {
+    pub fn table(&self, keys: &[&str]) -> Result<Section<'s>, PlanError> {
         let section = self.section(self.name())?;
         section.check(keys)?;
         Ok(section)

@@ -1,13 +1,10 @@
-//! `[gate]`: thresholds; and `[testbed]`: what people call the host.
-
-use std::collections::BTreeMap;
-
-use plimsoll_domain::policy::{Doubt, Policy};
+//! `[gate]`: thresholds, and what is done in doubt.
 
 use super::section::{Field, Section};
 use super::source::PlanError;
+use crate::policy::{Doubt, Policy};
 
-pub(super) fn policy(top: &Section) -> Result<Policy, PlanError> {
+pub fn policy(top: &Section) -> Result<Policy, PlanError> {
     let section = top.sub("gate", &["p99", "capacity", "error_rate", "when_in_doubt"])?;
     let mut policy = Policy::default();
     if let Some(limit) = limit(&section, "p99", "max_increase", "10%")? {
@@ -35,29 +32,4 @@ fn limit<'s>(section: &Section<'s>, metric: &str, key: &str, example: &str) -> R
     let hint = format!("write {metric} = {{ {key} = \"{example}\" }}");
     let table = field.table(&[key]).map_err(|error| error.hint(&hint))?;
     table.get(key).map(Some).ok_or_else(|| field.error(format!("lacks `{key}`")).hint(&hint))
-}
-
-/// The name and the labels of the host.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Names {
-    pub name: Option<String>,
-    pub labels: BTreeMap<String, String>,
-}
-
-pub(super) fn testbed(top: &Section) -> Result<Names, PlanError> {
-    let section = top.sub("testbed", &["name", "labels"])?;
-    let name = section.get("name").map(|field| text(&field)).transpose()?;
-    let fields = section.open("labels")?.fields();
-    let labels = fields.iter().map(|field| Ok((field.key.clone(), text(field)?)));
-    Ok(Names { name, labels: labels.collect::<Result<_, PlanError>>()? })
-}
-
-/// Short text that pages will show.
-fn text(field: &Field<'_>) -> Result<String, PlanError> {
-    let text = field.string()?;
-    match text.chars().count() {
-        0 => Err(field.error("is empty")),
-        1..=100 => Ok(text.to_owned()),
-        long => Err(field.error(format!("has {long} characters; at most 100 are shown"))),
-    }
 }
