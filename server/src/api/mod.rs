@@ -5,6 +5,7 @@ mod audit;
 mod body;
 mod github;
 mod health;
+mod links;
 mod live;
 pub mod openapi;
 mod operation;
@@ -59,6 +60,9 @@ pub fn routes(state: &AppState) -> Routes {
         .get("/api/v1/projects/{project}/webhooks", admin, webhooks::list)
         .post("/api/v1/projects/{project}/webhooks", admin, webhooks::create)
         .delete("/api/v1/projects/{project}/webhooks/{id}", admin, webhooks::remove)
+        .get("/api/v1/projects/{project}/github", admin, links::get)
+        .put("/api/v1/projects/{project}/github", admin, links::put)
+        .delete("/api/v1/projects/{project}/github", admin, links::remove)
         .get("/api/v1/projects/{project}/visibility", read, visibility::get)
         .put("/api/v1/projects/{project}/visibility", admin, visibility::put)
         .get("/api/v1/tokens", Need::Named(Scope::Admin), tokens::list)

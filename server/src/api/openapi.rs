@@ -9,7 +9,9 @@ use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Components, ContentBuilder, Ref, RefOr};
 
-use super::{agent, audit, health, live, operation, parts, policy, read, runs, tokens, upload, visibility, webhooks};
+use super::{
+    agent, audit, health, links, live, operation, parts, policy, read, runs, tokens, upload, visibility, webhooks,
+};
 use crate::access::{Need, Route};
 use crate::error;
 use crate::state::AppState;
@@ -50,6 +52,9 @@ use crate::state::AppState;
         webhooks::list,
         webhooks::create,
         webhooks::remove,
+        links::get,
+        links::put,
+        links::remove,
         visibility::get,
         visibility::put,
         tokens::list,

@@ -4,6 +4,7 @@ mod age;
 mod database;
 mod doctor;
 mod granted;
+mod link;
 mod member;
 mod project;
 mod prune;
@@ -19,6 +20,7 @@ use plimsoll_server::config::ConfigError;
 use plimsoll_server::postgres::PostgresError;
 use plimsoll_server::serve::ServeError;
 use plimsoll_server::store::StoreError;
+use plimsoll_server::tasks;
 use plimsoll_server::tasks::prune::PruneError;
 
 /// Keeps a performance snapshot of every release, compares it with its baseline, and shows both.
@@ -47,7 +49,7 @@ enum Command {
     Token(token::Args),
     /// Say what people who sign in by GitHub may do.
     Member(member::Args),
-    /// Say who may read a project.
+    /// Say who may read a project, and which repository it is measured from.
     Project(project::Args),
     /// Look the server over: database, clock, disk, queue.
     Doctor(doctor::Args),
@@ -92,6 +94,8 @@ pub(crate) enum CliError {
     Act(#[from] ActError),
     #[error(transparent)]
     Prune(#[from] PruneError),
+    #[error(transparent)]
+    Undone(#[from] tasks::Error),
     #[error("something is not in order")]
     Unsound,
     #[error("{0}")]
@@ -117,6 +121,7 @@ impl CliError {
                 | Self::Task(_)
                 | Self::Io(_)
                 | Self::Act(ActError::Store(_) | ActError::Random(_))
+                | Self::Undone(tasks::Error::Store(_) | tasks::Error::Internal(_))
         );
         let config = |error: &ServeError| {
             matches!(error, ServeError::Config(_) | ServeError::NeverRan(_) | ServeError::Refused { .. })

@@ -7,9 +7,10 @@ use plimsoll_domain::ids::ProjectSlug;
 use plimsoll_server::access::acts;
 use plimsoll_server::store::audit::Entry;
 use plimsoll_server::store::projects::{self, Visibility};
+use plimsoll_server::tasks::links;
 
-use super::CliError;
 use super::database::Database;
+use super::{CliError, link};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -19,10 +20,14 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say who may read a project.
+    /// Say who may read a project, and which repository it is measured from.
     Show(Show),
     /// Set who may read a project; a new one is created.
     Set(Set),
+    /// Measure a project from a repository that the GitHub App is installed on.
+    Link(link::Link),
+    /// Measure it from no repository any more.
+    Unlink(link::Unlink),
 }
 
 #[derive(Debug, clap::Args)]
@@ -47,15 +52,24 @@ impl Args {
         match self.command {
             Command::Show(args) => show(&args),
             Command::Set(args) => set(&args),
+            Command::Link(args) => link::link(args),
+            Command::Unlink(args) => link::unlink(&args),
         }
     }
 }
 
 fn show(args: &Show) -> Result<(), CliError> {
-    let public = args.database.with(async |pool| Ok(projects::is_public(&pool, &args.project).await?))?;
+    let (public, linked) = args.database.with(async |pool| {
+        Ok((projects::is_public(&pool, &args.project).await?, links::get(&pool, &args.project).await?))
+    })?;
     let public = public.ok_or_else(|| CliError::Misused(format!("there is no project {}", args.project)))?;
     let visibility = if public { Visibility::Public } else { Visibility::Private };
-    Ok(writeln!(std::io::stdout().lock(), "{}", visibility.name())?)
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{}", visibility.name())?;
+    for line in linked.iter().flat_map(|(link, repository)| link::lines(link, repository)) {
+        writeln!(stdout, "{line}")?;
+    }
+    Ok(())
 }
 
 fn set(args: &Set) -> Result<(), CliError> {

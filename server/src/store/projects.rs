@@ -102,15 +102,18 @@ pub async fn of_run(executor: impl Executor<'_>, run_id: RunId) -> Result<Option
 
 /// Creates the project with the default policy, if it is new.
 pub async fn ensure(executor: impl Executor<'_>, slug: &ProjectSlug, visibility: Visibility) -> Result<()> {
-    sqlx::query!(
+    add(executor, slug, visibility).await.map(drop)
+}
+
+/// Creates a project with the default policy. False when there is one of this name.
+pub async fn add(executor: impl Executor<'_>, slug: &ProjectSlug, visibility: Visibility) -> Result<bool> {
+    let done = sqlx::query!(
         "insert into projects (slug, policy, visibility) values ($1, $2, $3) on conflict (slug) do nothing",
         slug.as_str(),
         Json(Policy::default()) as _,
         visibility.name(),
-    )
-    .execute(executor)
-    .await?;
-    Ok(())
+    );
+    Ok(done.execute(executor).await?.rows_affected() > 0)
 }
 
 /// Sets the policy of a project that there is.

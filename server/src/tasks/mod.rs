@@ -11,6 +11,7 @@ pub mod hub;
 pub mod ingest;
 pub mod jobs;
 pub mod leases;
+pub mod links;
 pub mod pack;
 pub mod policy;
 pub mod prune;

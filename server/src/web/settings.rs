@@ -2,6 +2,7 @@
 //! shown once (a token, a webhook's secret) is answered at once, and kept by nobody.
 
 pub(super) mod audit;
+mod link;
 mod members;
 mod policy;
 pub(super) mod project;

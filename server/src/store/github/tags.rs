@@ -18,6 +18,21 @@ pub async fn put(executor: impl Executor<'_>, project: &ProjectSlug, tag: &str, 
     Ok(done.rows_affected() > 0)
 }
 
+/// Remembers many, in one go.
+pub async fn put_all(executor: impl Executor<'_>, project: &ProjectSlug, tags: &[(String, CommitSha)]) -> Result<()> {
+    let (names, commits): (Vec<_>, Vec<_>) = tags.iter().map(|(tag, sha)| (tag.clone(), sha.to_string())).unzip();
+    sqlx::query!(
+        "insert into github_tags (project, tag, commit_sha) select $1, * from unnest($2::text[], $3::text[])
+         on conflict do nothing",
+        project.as_str(),
+        &names,
+        &commits,
+    )
+    .execute(executor)
+    .await?;
+    Ok(())
+}
+
 pub async fn is_known(
     executor: impl Executor<'_>,
     project: &ProjectSlug,

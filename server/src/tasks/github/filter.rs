@@ -1,7 +1,7 @@
 //! Which changes and tags a project is about.
 
 use globset::{GlobBuilder, GlobSetBuilder};
-use plimsoll_domain::job::check_ref;
+use plimsoll_domain::job::{check_name, check_ref};
 use semver::Version;
 
 use crate::github::answers::Files;
@@ -33,6 +33,12 @@ pub fn is_version(link: &Link, tag: &str) -> bool {
         Some(pattern) => glob(pattern).is_ok_and(|glob| glob.compile_matcher().is_match(tag)),
         None => Version::parse(tag.strip_prefix('v').unwrap_or(tag)).is_ok(),
     }
+}
+
+/// Whether a pattern for paths or tags can be read; else why not.
+pub(in crate::tasks) fn check(pattern: &str) -> Result<(), String> {
+    check_name(pattern)?;
+    glob(&whole(pattern)).map(drop).map_err(|error| error.kind().to_string())
 }
 
 /// A star stays within its part of the path, two do not.

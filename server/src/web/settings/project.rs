@@ -1,5 +1,5 @@
-//! Settings of one project: who may read it, the policy of its gate, its tokens and members, and where
-//! its events go.
+//! Settings of one project: who may read it, the policy of its gate, the repository that it is measured from, its tokens
+//! and members, and where its events go.
 
 use askama::Template;
 use axum::Form;
@@ -12,14 +12,14 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::tokens::{self, Row};
-use super::{Once, Outcome, members, policy};
+use super::{Once, Outcome, link, members, policy};
 use crate::access::{Scope, acts};
 use crate::error::{AppError, Result};
 use crate::state::AppState;
 use crate::store;
 use crate::store::projects::Visibility;
 use crate::store::webhooks::Webhook;
-use crate::tasks::{self, webhooks};
+use crate::tasks::{self, links, webhooks};
 use crate::web::view::{Frame, Here, Look, Page, ago, day, render};
 
 #[derive(Template)]
@@ -31,6 +31,7 @@ struct ProjectSettings {
     once: Option<Once>,
     private: bool,
     policy: policy::Fields,
+    link: link::Shown,
     members_lead: String,
     members: Vec<members::Row>,
     /// The caller may change members.
@@ -97,8 +98,41 @@ pub(in crate::web) async fn set_policy(
             tasks::policy::set(&state, &frame.caller, &project, &policy).await?;
             Ok(back(&project, "policy"))
         }
-        Err(filled) => show_with(&state, frame, project, Outcome::unfit(), Some(*filled)).await,
+        Err(filled) => {
+            let filled = Filled { policy: Some(*filled), ..Filled::default() };
+            show_with(&state, frame, project, Outcome::unfit(), filled).await
+        }
     }
+}
+
+pub(in crate::web) async fn link(
+    State(state): State<AppState>,
+    frame: Frame,
+    Path(project): Path<String>,
+    Form(form): Form<link::Form>,
+) -> Result<Response> {
+    let (project, frame) = frame.within(&state, &project).await?;
+    let done = match form.read() {
+        Ok(wanted) => links::set(&state, &frame.caller, &project, &wanted).await.map_err(AppError::from),
+        Err(unfit) => Err(unfit),
+    };
+    match done {
+        Ok(_) => Ok(back(&project, "github")),
+        Err(error) => {
+            let filled = Filled { link: Some(form), ..Filled::default() };
+            show_with(&state, frame, project, Outcome::of(Err(error))?, filled).await
+        }
+    }
+}
+
+pub(in crate::web) async fn unlink(
+    State(state): State<AppState>,
+    frame: Frame,
+    Path(project): Path<String>,
+) -> Result<Response> {
+    let (project, frame) = frame.within(&state, &project).await?;
+    links::remove(state.pool(), frame.caller.entry(""), &project).await?;
+    Ok(back(&project, "github"))
 }
 
 pub(in crate::web) async fn create_token(
@@ -160,16 +194,22 @@ fn back(project: &ProjectSlug, section: &str) -> Response {
 }
 
 async fn show(state: &AppState, frame: Frame, project: ProjectSlug, outcome: Outcome) -> Result<Response> {
-    show_with(state, frame, project, outcome, None).await
+    show_with(state, frame, project, outcome, Filled::default()).await
 }
 
-/// With the fields of the policy as they were filled in.
+/// Forms that did not fit, as they were filled in.
+#[derive(Default)]
+struct Filled {
+    policy: Option<policy::Fields>,
+    link: Option<link::Form>,
+}
+
 async fn show_with(
     state: &AppState,
     frame: Frame,
     project: ProjectSlug,
     outcome: Outcome,
-    filled: Option<policy::Fields>,
+    filled: Filled,
 ) -> Result<Response> {
     let now = Timestamp::now();
     let missing = || AppError::not_found(format!("project {project:?}"));
@@ -177,13 +217,18 @@ async fn show_with(
     let tokens = store::tokens::list(state.pool(), Some(&project)).await?;
     let webhooks = store::webhooks::list(state.pool(), &project).await?;
     let members = store::members::list(state.pool(), Some(&project)).await?;
+    let link = link::Shown::of(state, &frame.caller, links::get(state.pool(), &project).await?);
     let base = format!("/{project}/settings/tokens");
     let page = render(&ProjectSettings {
         changes_members: frame.caller.may_everywhere(Scope::Admin),
         private: frame.project.as_ref().is_some_and(|place| place.private),
         page: Page::new(format!("Settings of {project}"), Look::Plain, frame, Here::ProjectSettings),
         problem: outcome.problem.clone(),
-        policy: filled.unwrap_or_else(|| policy::Fields::of(&policy)),
+        link: match filled.link {
+            Some(form) => form.shown(link),
+            None => link,
+        },
+        policy: filled.policy.unwrap_or_else(|| policy::Fields::of(&policy)),
         members_lead: members::lead(state, members.len()),
         members: members.into_iter().map(members::Row::from).collect(),
         tokens_lead: tokens::lead(&tokens),
