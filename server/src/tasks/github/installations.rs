@@ -4,9 +4,9 @@ use crate::github::events::{self, Change, Installation, InstallationAction, Repo
 use crate::state::AppState;
 use crate::store;
 use crate::store::github::repositories::{self, Repository, Seen};
-use crate::tasks::Result;
+use crate::tasks::{Error, Result};
 
-use super::Outcome;
+use super::{Outcome, plan};
 
 pub(super) async fn installation(state: &AppState, event: &Installation) -> Result<Outcome> {
     let id = event.installation;
@@ -32,7 +32,33 @@ pub(super) async fn installation(state: &AppState, event: &Installation) -> Resu
         }
     };
     store::commit(transaction).await?;
+    if event.action == InstallationAction::Created {
+        discover(state, &event.repositories).await?;
+    }
     Ok(outcome.into())
+}
+
+/// Of more repositories than this at once none is looked at by itself.
+const MOST_DISCOVERED: usize = 100;
+
+/// Links those whose plan says so.
+async fn discover(state: &AppState, new: &[events::Repository]) -> Result<()> {
+    if new.len() > MOST_DISCOVERED {
+        tracing::warn!(repositories = new.len(), "more than are looked at by themselves: link them by hand");
+        return Ok(());
+    }
+    for one in new {
+        if let Some(repository) = repositories::get(state.pool(), one.id).await? {
+            match plan::discover(state, &repository).await {
+                // Asked again it says the same.
+                Err(Error::GitHub(error)) if !error.passes() => {
+                    tracing::warn!(%error, repository = repository.full_name, "its plan cannot be read: link it by hand");
+                }
+                done => done?,
+            }
+        }
+    }
+    Ok(())
 }
 
 pub(super) async fn reached(state: &AppState, event: &Repositories) -> Result<Outcome> {
@@ -45,6 +71,7 @@ pub(super) async fn reached(state: &AppState, event: &Repositories) -> Result<Ou
         repositories::remove(&mut *transaction, repository.id).await?;
     }
     store::commit(transaction).await?;
+    discover(state, &event.added).await?;
     Ok(format!("{} repositories more, {} less", event.added.len(), event.removed.len()).into())
 }
 

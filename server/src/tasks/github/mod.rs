@@ -5,6 +5,7 @@ mod filter;
 pub mod inbox;
 mod installations;
 mod outdated;
+pub mod plan;
 pub mod pulls;
 pub mod pushes;
 pub mod start;
@@ -22,6 +23,7 @@ use crate::store::github::links::{self, Link};
 use crate::store::github::repositories::Repository;
 use crate::tasks::Result;
 
+pub(super) use filter::check as check_glob;
 pub use filter::is_version;
 
 /// What became of an event, in a phrase for people.

@@ -21,7 +21,7 @@ use crate::tasks::{Error, Result};
 
 use super::outdated::{Reach, cancel_all};
 use super::start::{self, BY_ITSELF, Head, StartRequest, Started};
-use super::{Outcome, Site, all, filter};
+use super::{Outcome, Site, all, filter, plan};
 
 pub(super) async fn handle(state: &AppState, event: &PullRequest) -> Result<Outcome> {
     let site = match Site::of(state, &event.repository).await? {
@@ -126,6 +126,9 @@ async fn judge(state: &AppState, site: &Site<'_>, pull: &Pull, asked: Asked<'_>)
     let key = key(pull.number);
     let mut each = Vec::new();
     for link in &site.links {
+        if link.read_commit.is_none() {
+            plan::refresh(state, link, &facts.plan_commit).await?;
+        }
         let head = Head {
             link,
             commit: &pull.head_sha,

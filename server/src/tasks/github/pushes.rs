@@ -12,7 +12,7 @@ use crate::store::github::repositories::Repository;
 use crate::tasks::Result;
 
 use super::start::{self, BY_ITSELF, Head, StartRequest, Started};
-use super::{LOOKS, Outcome, Site, all, filter};
+use super::{LOOKS, Outcome, Site, all, filter, plan};
 
 pub(super) async fn handle(state: &AppState, push: &Push) -> Result<Outcome> {
     let site = match Site::of(state, &push.repository).await? {
@@ -53,6 +53,7 @@ async fn measure(state: &AppState, site: &Site<'_>, since: Since<'_>) -> Result<
         let mut each = Vec::new();
         let mut is_new = false;
         for link in &site.links {
+            plan::refresh(state, link, &newest).await?;
             let measured;
             let before = match since {
                 Since::Push(before) => before,
