@@ -8,6 +8,7 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::SecretString;
@@ -50,6 +51,8 @@ pub enum ServeError {
     NeverRan(PathBuf),
     #[error("listening on {at}: {source}")]
     Listen { at: SocketAddr, source: io::Error },
+    #[error("no random numbers: {0}")]
+    Random(#[from] getrandom::Error),
     #[error("a task of ours failed: {0}")]
     Task(#[from] tokio::task::JoinError),
 }
@@ -60,6 +63,7 @@ pub struct Server {
     address: SocketAddr,
     token: SecretString,
     token_file: PathBuf,
+    setup_code: Option<SecretString>,
     state: AppState,
     end: Option<oneshot::Sender<()>>,
     /// Ends with this, as the next one does.
@@ -100,6 +104,10 @@ impl Server {
                 error => error,
             })?;
         config::note_new_projects(&data_dir, config.new_projects());
+        let (setup, setup_code) = match github_app {
+            Some(_) => (None, None),
+            None => github::Setup::new(&data_dir).map(|(setup, code)| (Some(Arc::new(setup)), Some(code)))?,
+        };
         let settings = Settings {
             tokens: Tokens::new(&config.tokens),
             new_projects: config.new_projects(),
@@ -111,6 +119,7 @@ impl Server {
             github_app,
             github_site: config.github_site,
             oidc_issuer: config.oidc_issuer,
+            setup,
             retention: config.retention,
             open_metrics: config.open_metrics,
             embedded: cluster.is_some(),
@@ -119,7 +128,7 @@ impl Server {
         let state = AppState::new(pool, settings);
         front.open(router(state.clone()));
         let background = background::start(&state);
-        Ok(Self { address, token, token_file, state, end: Some(end), served, background, cluster })
+        Ok(Self { address, token, token_file, setup_code, state, end: Some(end), served, background, cluster })
     }
 
     /// The address it really listens on.
@@ -131,6 +140,11 @@ impl Server {
         format!("http://{}", self.address)
     }
 
+    /// The address at which people reach it.
+    pub fn public_url(&self) -> String {
+        self.state.public_url().map_or_else(|| self.url(), ToOwned::to_owned)
+    }
+
     /// A token that may do everything.
     pub fn token(&self) -> &SecretString {
         &self.token
@@ -139,6 +153,11 @@ impl Server {
     /// Where the token lies.
     pub fn token_file(&self) -> &Path {
         &self.token_file
+    }
+
+    /// What the setup page of the GitHub App asks for, where there is no App.
+    pub fn setup_code(&self) -> Option<&SecretString> {
+        self.setup_code.as_ref()
     }
 
     /// The embedded Postgres, if it is one.

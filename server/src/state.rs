@@ -56,6 +56,8 @@ pub struct Settings {
     pub github_site: github::Site,
     /// Who says what a workflow is; `None`: GitHub.
     pub oidc_issuer: Option<String>,
+    /// How an App is registered, where there is none.
+    pub setup: Option<Arc<github::Setup>>,
     /// Who may read a project that is new.
     pub new_projects: Visibility,
     /// Proxies whose `X-Forwarded-For` is believed.
@@ -155,6 +157,11 @@ impl AppState {
     /// From now on the server acts as this App. False when it acts as one already.
     pub fn set_app(&self, app: github::Client) -> bool {
         self.0.app.set(app).is_ok()
+    }
+
+    /// How an App is registered, where there was none at the start.
+    pub fn setup(&self) -> Option<&github::Setup> {
+        self.0.settings.setup.as_deref()
     }
 
     /// Where GitHub is.

@@ -10,7 +10,7 @@ use plimsoll_server::access::{Allowance, Cidr, Issuer};
 use plimsoll_server::config::{self, Config, DEFAULT_CONNECTIONS};
 use plimsoll_server::serve::{Server, serve};
 use plimsoll_server::store::projects::Visibility;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::CliError;
@@ -151,6 +151,14 @@ impl Serve {
 /// For people in the log; for programs on stdout.
 fn announce(server: &Server) {
     tracing::info!(url = server.url(), token_file = %server.token_file().display(), "listening");
+    if let Some(code) = server.setup_code() {
+        let page = format!("{}/github/setup", server.public_url());
+        tracing::info!(
+            page,
+            code = code.expose_secret(),
+            "no GitHub App yet: to register one, give the page this code"
+        );
+    }
     let mut stdout = std::io::stdout().lock();
     if let Err(error) = writeln!(stdout, "listening on {}", server.url()).and_then(|()| stdout.flush()) {
         tracing::warn!(%error, "stdout is closed");

@@ -6,9 +6,11 @@ mod app_file;
 mod client;
 mod error;
 pub mod events;
+pub mod manifest;
 mod oauth;
 mod place;
 mod room;
+mod setup;
 pub mod signature;
 pub mod text;
 pub mod webhook;
@@ -23,6 +25,7 @@ pub use error::{Error, Result};
 pub use oauth::{App, SignInError};
 pub use place::Place;
 pub(crate) use room::Room;
+pub use setup::Setup;
 
 /// Where GitHub is, without final slashes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -101,7 +101,7 @@ struct User {
 }
 
 /// A JSON answer of bounded size.
-async fn ask<T: DeserializeOwned>(request: RequestBuilder) -> Result<T, SignInError> {
+pub(super) async fn ask<T: DeserializeOwned>(request: RequestBuilder) -> Result<T, SignInError> {
     let mut answer = request.send().await.map_err(unreachable)?;
     if !answer.status().is_success() {
         return Err(SignInError::Unreachable(format!("it answered {}", answer.status())));

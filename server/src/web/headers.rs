@@ -6,6 +6,12 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
                       img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 pub(super) const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+/// The same, where a form leads to another site.
+pub(super) fn with_form_to(site: &str) -> Option<String> {
+    let origin = site.parse::<url::Url>().ok()?.origin().ascii_serialization();
+    Some(POLICY.replace("form-action 'self'", &format!("form-action 'self' {origin}")))
+}
+
 /// A year.
 const ONLY_TLS: &str = "max-age=31536000";
 
@@ -19,7 +25,7 @@ pub(crate) fn secure(headers: &mut HeaderMap, over_tls: bool) {
     for (name, value) in set {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    // An image that other sites show says so itself.
+    // An image that other sites show says so itself, and the one page with a form that leads to another site.
     for (name, value) in [(header::CONTENT_SECURITY_POLICY, POLICY), (RESOURCE_POLICY, "same-origin")] {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }

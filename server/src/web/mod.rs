@@ -8,6 +8,7 @@ pub mod chart_image;
 mod compare;
 mod failure;
 mod frame;
+mod github_setup;
 pub(crate) mod headers;
 mod history;
 mod markup;
@@ -40,6 +41,9 @@ pub fn routes(state: &AppState) -> Routes {
         .get("/sign-in/github", Need::Known, sign_in::github::begin)
         .get("/sign-in/github/callback", Need::Known, sign_in::github::callback)
         .post("/sign-out", Need::Known, sign_in::sign_out)
+        .get("/github/setup", Need::Known, github_setup::page)
+        .post("/github/setup", Need::Known, github_setup::begin)
+        .get("/github/setup/callback", Need::Known, github_setup::callback)
         .get("/runs", Need::Filtered, runs::page)
         .get("/runs/{run}", Need::Run(Scope::Read), run::redirect)
         .get("/runners", Need::Named(Scope::Read), runners::page)
@@ -61,6 +65,8 @@ pub fn routes(state: &AppState) -> Routes {
         .get("/{project}/settings", own, project::page)
         .post("/{project}/settings/visibility", own, project::set_visibility)
         .post("/{project}/settings/policy", own, project::set_policy)
+        .post("/{project}/settings/github", own, project::link)
+        .post("/{project}/settings/github/unlink", own, project::unlink)
         .post("/{project}/settings/tokens", own, project::create_token)
         .post("/{project}/settings/tokens/{token}/revoke", own, project::revoke_token)
         .post("/{project}/settings/webhooks", own, project::create_webhook)
