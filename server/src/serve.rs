@@ -82,7 +82,7 @@ impl Server {
     pub async fn start(config: Config) -> Result<Self, ServeError> {
         config.check()?;
         let data_dir = make_data_dir(&config.data_dir)?;
-        let github_app = github_app(&config, &data_dir)?;
+        let github_app = github_app(config.github_app.as_ref(), &config.github_site, &data_dir)?;
         let (url, cluster) = match &config.database_url {
             Some(url) => (url.clone(), None),
             None => {
@@ -259,10 +259,14 @@ async fn embedded(dir: PathBuf, durable: bool) -> Result<(SecretString, Cluster)
 }
 
 /// The App of the configuration, else that which the setup page registered.
-fn github_app(config: &Config, data_dir: &Path) -> Result<Option<github::Client>, ServeError> {
-    let identity = match &config.github_app {
+pub fn github_app(
+    configured: Option<&github::Identity>,
+    site: &github::Site,
+    data_dir: &Path,
+) -> Result<Option<github::Client>, ServeError> {
+    let identity = match configured {
         Some(identity) => Some(identity.clone()),
-        None => AppFile::read(data_dir)?.map(|app| app.identity(&config.github_site.api_url)),
+        None => AppFile::read(data_dir)?.map(|app| app.identity(&site.api_url)),
     };
     Ok(identity.map(github::Client::new).transpose()?)
 }

@@ -124,6 +124,7 @@ impl AppState {
             data_dir: settings.data_dir.clone(),
             public_url: settings.public_url.clone(),
             github_api: settings.github.as_ref().map(|app| app.api_url.clone()),
+            github_app: self.app().cloned(),
             embedded: settings.embedded,
         }
     }

@@ -2,12 +2,14 @@
 
 use std::io::Write as _;
 
+use plimsoll_server::config;
 use plimsoll_server::doctor::{self, Patient};
 use plimsoll_server::{serve, store};
 use serde_json::json;
 
 use super::CliError;
 use super::database::Database;
+use super::serve::GitHub;
 
 /// Ends with 1 when something failed. Starts nothing and changes nothing.
 #[derive(Debug, clap::Args)]
@@ -17,11 +19,9 @@ pub(super) struct Args {
     /// The address at which people reach the pages.
     #[arg(long, value_name = "URL", env = "PLIMSOLL_PUBLIC_URL")]
     public_url: Option<String>,
-    /// Whether sign-in by GitHub is set up: read as the server reads it.
-    #[arg(long, env = "PLIMSOLL_GITHUB_CLIENT_ID", hide = true)]
-    github_client_id: Option<String>,
-    #[arg(long, env = "PLIMSOLL_GITHUB_API_URL", hide = true, default_value = "https://api.github.com")]
-    github_api_url: String,
+    /// Read as the server reads it.
+    #[command(flatten)]
+    github: GitHub,
     /// Print the checks as JSON.
     #[arg(long)]
     json: bool,
@@ -38,19 +38,23 @@ impl Args {
                 Err(error) => Err(error.to_string()),
             },
         };
-        let patient = Patient {
-            data_dir: Some(data_dir),
-            public_url: self.public_url,
-            github_api: self.github_client_id.filter(|id| !id.is_empty()).map(|_| self.github_api_url),
-            embedded: self.database.url().is_none(),
-        };
+        let github = config::GitHub::from(self.github);
+        let (site, identity) = (github.site()?, github.identity()?);
+        let github_api = github.app()?.map(|app| app.api_url);
         let checks = tokio::runtime::Runtime::new()?.block_on(async {
+            let patient = Patient {
+                github_app: serve::github_app(identity.as_ref(), &site, &data_dir)?,
+                data_dir: Some(data_dir),
+                public_url: self.public_url,
+                github_api,
+                embedded: self.database.url().is_none(),
+            };
             let pool = match url {
                 Ok(url) => store::database::open(&url, 1).await.map_err(|error| error.to_string()),
                 Err(why) => Err(why),
             };
-            doctor::examine(pool.as_ref().map_err(Clone::clone), &patient).await
-        });
+            Ok::<_, CliError>(doctor::examine(pool.as_ref().map_err(Clone::clone), &patient).await)
+        })?;
         let sound = doctor::is_sound(&checks);
         let mut out = std::io::stdout().lock();
         if self.json {

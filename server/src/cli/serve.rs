@@ -63,7 +63,7 @@ pub(super) struct Serve {
 
 /// An OAuth app of GitHub's, by which members sign in, and the App that the server acts as.
 #[derive(Debug, clap::Args)]
-struct GitHub {
+pub(super) struct GitHub {
     /// The OAuth app for sign-in by GitHub; its secret comes by PLIMSOLL_GITHUB_CLIENT_SECRET or a file.
     #[arg(long, value_name = "ID", env = "PLIMSOLL_GITHUB_CLIENT_ID")]
     github_client_id: Option<String>,

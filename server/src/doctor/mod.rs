@@ -1,5 +1,6 @@
 //! Looks a server over: what it stands on, and what is stuck. Each finding says what to do.
 
+mod app;
 mod database;
 mod github;
 mod host;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::github::Client;
 use crate::store::Pool;
 
 /// What is known of the server that is looked over.
@@ -17,6 +19,8 @@ pub struct Patient {
     pub public_url: Option<String>,
     /// GitHub's API, where people may sign in by it.
     pub github_api: Option<String>,
+    /// GitHub, as the App that the server acts as.
+    pub github_app: Option<Client>,
     /// Whether Postgres keeps its data in the data directory.
     pub embedded: bool,
 }
@@ -51,12 +55,14 @@ impl Level {
 
 /// All checks. `pool` is the database, or why there is none.
 pub async fn examine(pool: Result<&Pool, String>, patient: &Patient) -> Vec<Check> {
+    let reached = pool.as_ref().ok().copied();
     let mut checks = match pool {
         Ok(pool) => database::checks(pool).await,
         Err(why) => vec![database::away(why)],
     };
     checks.extend(host::checks(patient));
     checks.push(github::check(patient.github_api.as_deref(), github::WITHIN).await);
+    checks.extend(app::checks(reached, patient.github_app.as_ref()).await);
     checks
 }
 

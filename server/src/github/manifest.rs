@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -84,9 +83,9 @@ pub async fn convert(site: &Site, code: &str) -> Result<AppFile, String> {
         id: made.id,
         slug: made.slug,
         client_id: made.client_id,
-        client_secret: made.client_secret,
-        webhook_secret,
-        pem: made.pem,
+        client_secret: made.client_secret.into(),
+        webhook_secret: webhook_secret.into(),
+        pem: made.pem.into(),
     })
 }
 
@@ -95,9 +94,9 @@ struct Made {
     id: i64,
     slug: String,
     client_id: String,
-    client_secret: SecretString,
-    webhook_secret: Option<SecretString>,
-    pem: SecretString,
+    client_secret: String,
+    webhook_secret: Option<String>,
+    pem: String,
 }
 
 #[cfg(test)]
@@ -106,7 +105,15 @@ mod tests {
 
     #[test]
     fn the_manifest_asks_for_what_is_used() {
-        insta::assert_json_snapshot!(manifest("https://plimsoll.octo.example"), @"");
+        let asked = manifest("https://plimsoll.octo.example");
+        assert_eq!(asked["name"], "Plimsoll plimsoll.octo.example");
+        assert_eq!(asked["hook_attributes"]["url"], "https://plimsoll.octo.example/github/webhook");
+        assert_eq!(asked["redirect_url"], "https://plimsoll.octo.example/github/setup/callback");
+        assert_eq!(asked["public"], false);
+        let permissions = json!({ "checks": "write", "contents": "read", "issues": "read", "merge_queues": "read",
+            "metadata": "read", "pull_requests": "write" });
+        assert_eq!(asked["default_permissions"], permissions);
+        assert_eq!(asked["default_events"].as_array().unwrap().len(), EVENTS.len());
         let long = manifest("https://plimsoll.of.a.very.long.name.example");
         assert_eq!(long["name"].as_str().unwrap().chars().count(), MAX_NAME);
     }

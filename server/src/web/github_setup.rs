@@ -26,6 +26,13 @@ struct SetupPage {
     step: Step,
 }
 
+impl SetupPage {
+    /// What the App may do.
+    fn lists(&self) -> bool {
+        matches!(self.step, Step::Ask | Step::Go { .. })
+    }
+}
+
 enum Step {
     /// For the code.
     Ask,

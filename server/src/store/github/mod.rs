@@ -1,6 +1,7 @@
 //! GitHub: what it told us, what we know of it, and what it is to be told.
 
 pub mod checks;
+pub mod condition;
 pub mod inbox;
 pub mod links;
 pub mod pulls;

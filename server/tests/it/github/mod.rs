@@ -2,6 +2,7 @@
 
 pub(crate) mod actor;
 mod client;
+mod doctor;
 mod events;
 pub(crate) mod fake;
 mod fake_payloads;
