@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::call::{Call, Page, pages};
 use super::{Error, MAX_PAGES, Repo, Result, complete};
-use crate::github::answers::{self, Branch, Comment, Compared, Files, Permission, Pull, Required};
+use crate::github::answers::{self, Branch, Comment, Compared, Files, Permission, Pull, Repository, Required};
 use crate::github::place::{segment, segments};
 
 /// GitHub lists no more files of a pull request.
@@ -22,6 +22,15 @@ const MAX_FILE: u64 = 512 << 10;
 const MOST_ON_ONE: usize = 40;
 
 impl Repo<'_> {
+    /// The repository itself; `None` when it is not reached.
+    pub async fn about(&self) -> Result<Option<Repository>> {
+        let path = self.place.path("");
+        match self.look(&Call::get(path.trim_end_matches('/')).needs("metadata: read")).await? {
+            Some(answer) => answer.json().map(Some),
+            None => Ok(None),
+        }
+    }
+
     pub async fn pull(&self, number: i64) -> Result<Pull> {
         let call = Call::get(self.place.path(&format!("pulls/{number}"))).needs("pull_requests: read");
         self.ask(&call).await?.json()

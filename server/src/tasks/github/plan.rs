@@ -98,21 +98,19 @@ pub async fn discover(state: &AppState, repository: &Repository) -> Result<()> {
 /// The newest commit of the default branch. Of a repository that was just heard of, its name may not be known.
 async fn head(state: &AppState, client: &Client, repository: &Repository) -> Result<Option<CommitSha>> {
     let place = Place::from(repository);
-    if let Some(branch) = client.at(&place).branch(&repository.default_branch).await? {
-        return Ok(Some(branch.head));
+    let Some(told) = client.at(&place).about().await?.filter(|told| told.id == repository.id) else { return Ok(None) };
+    let name = told.default_branch.as_deref().unwrap_or(&repository.default_branch);
+    if name != repository.default_branch {
+        let seen = Seen {
+            id: repository.id,
+            installation: repository.installation,
+            full_name: &repository.full_name,
+            default_branch: Some(name),
+            private: told.private,
+        };
+        repositories::put(state.pool(), seen).await?;
     }
-    let all = client.repositories(repository.installation).await?;
-    let told = all.into_iter().find(|one| one.id == repository.id).and_then(|one| one.default_branch);
-    let Some(name) = told.filter(|name| *name != repository.default_branch) else { return Ok(None) };
-    let seen = Seen {
-        id: repository.id,
-        installation: repository.installation,
-        full_name: &repository.full_name,
-        default_branch: Some(&name),
-        private: repository.private,
-    };
-    repositories::put(state.pool(), seen).await?;
-    Ok(client.at(&place).branch(&name).await?.map(|branch| branch.head))
+    Ok(client.at(&place).branch(name).await?.map(|branch| branch.head))
 }
 
 /// What the plan at a commit says, `None` without one; else what is wrong with it.

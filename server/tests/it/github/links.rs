@@ -1,8 +1,11 @@
 //! Which repository a project is measured from, by the API and the command line.
 
-use plimsoll_server::access::Scope;
-use plimsoll_server::store::audit;
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use plimsoll_server::access::session::{self, SignedIn};
+use plimsoll_server::access::{Caller, Scope, hash};
 use plimsoll_server::store::github::{links, tags};
+use plimsoll_server::store::{audit, tokens};
 use serde_json::{Value, json};
 
 use super::actor::{Site, commit, slug};
@@ -17,12 +20,14 @@ async fn acts(site: &Site) -> Vec<String> {
 #[tokio::test]
 async fn a_project_is_linked_changed_and_unlinked() {
     let site = Site::new().await;
+    let head = site.github.model().push(site.id, "main", &[("plimsoll.toml", Some("project = \"scorer\"\n"))]);
     let wanted = json!({"repository": "Octo/Ranker", "paths": ["scorer/"], "labels": {"gpu": "A10"}});
     assert_eq!(site.server.read(PATH).await.status, 404);
     let linked = site.server.change("PUT", PATH, wanted).await;
     assert_eq!(linked.status, 200, "{linked:?}");
     let expected = json!({"repository": "octo/ranker", "plan": "plimsoll.toml", "paths": ["scorer/"],
-        "labels": {"gpu": "A10"}, "queue_minutes": 60, "reachable": true, "created_by": linked.json["created_by"]});
+        "labels": {"gpu": "A10"}, "queue_minutes": 60, "reachable": true, "read_commit": head,
+        "created_by": linked.json["created_by"]});
     assert_eq!(linked.json, expected);
     let changed = json!({"repository": "octo/ranker", "tags": "scorer/v*", "queue_minutes": 30});
     let changed = site.server.change("PUT", PATH, changed).await;
@@ -95,4 +100,47 @@ async fn a_project_of_a_private_repository_is_private() {
     site.server.change("PUT", PATH, json!({"repository": "octo/ranker"})).await;
     assert_eq!(site.server.get("/api/v1/projects/scorer").await.status, 404, "for everybody");
     assert_eq!(site.server.read("/api/v1/projects/scorer").await.status, 200);
+}
+
+async fn form(site: &Site, token: &str, path: &str, from: &str, fields: &[(&str, &str)]) -> (u16, String) {
+    let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+    let request = Request::post(path).header("content-type", "application/x-www-form-urlencoded");
+    let request = request.header("accept", "text/html").header("sec-fetch-site", from);
+    let cookie = session::begin(&site.server.state, &Caller::anonymous(), SignedIn::Token(id_of(site, token).await));
+    let cookie = cookie.await.unwrap();
+    let request = request.header("cookie", format!("{}={}", cookie.name(), cookie.value()));
+    let (parts, body) = site.server.open(request.body(Body::from(body)).unwrap()).await.into_parts();
+    let text = to_bytes(body, 1 << 20).await.unwrap();
+    (parts.status.as_u16(), String::from_utf8(text.to_vec()).unwrap())
+}
+
+async fn id_of(site: &Site, token: &str) -> uuid::Uuid {
+    tokens::in_use(&site.server.pool, &hash(token)).await.unwrap().expect("a token").id
+}
+
+#[tokio::test]
+async fn the_settings_page_links_and_unlinks() {
+    let site = Site::new().await;
+    let admin = site.server.token(Scope::Admin, None).await;
+    let own = site.server.token(Scope::Admin, Some("scorer")).await;
+    let path = "/scorer/settings/github";
+    let wanted = [
+        ("repository", "octo/ranker"),
+        ("paths", "src/**\r\n\r\nmodels/\r\n"),
+        ("labels", "gpu = A10\r\n"),
+        ("tags", ""),
+        ("queue_minutes", "30"),
+    ];
+    assert_eq!(form(&site, &admin, path, "cross-site", &wanted).await.0, 403);
+    assert_eq!(form(&site, &own, path, "same-origin", &wanted).await.0, 403, "another repository");
+    assert_eq!(form(&site, &admin, path, "same-origin", &wanted).await.0, 303);
+    let link = links::get(&site.server.pool, &slug("scorer")).await.unwrap().unwrap();
+    assert_eq!((link.paths, link.queue_minutes), (vec!["src/**".to_owned(), "models/".to_owned()], 30));
+    assert_eq!((link.labels["gpu"].as_str(), link.tags), ("A10", None));
+    let unfit = [("repository", "octo/ranker"), ("paths", "src/[\n<b>")];
+    let (status, page) = form(&site, &own, path, "same-origin", &unfit).await;
+    assert_eq!(status, 422);
+    assert!(page.contains("src/[\n&#60;b&#62;</textarea>") && page.contains("role=\"alert\""), "as it was filled in");
+    assert_eq!(form(&site, &own, "/scorer/settings/github/unlink", "same-origin", &[]).await.0, 303);
+    assert_eq!(links::get(&site.server.pool, &slug("scorer")).await.unwrap(), None);
 }
