@@ -106,8 +106,8 @@ async fn form(site: &Site, token: &str, path: &str, from: &str, fields: &[(&str,
     let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
     let request = Request::post(path).header("content-type", "application/x-www-form-urlencoded");
     let request = request.header("accept", "text/html").header("sec-fetch-site", from);
-    let cookie = session::begin(&site.server.state, &Caller::anonymous(), SignedIn::Token(id_of(site, token).await));
-    let cookie = cookie.await.unwrap();
+    let by = SignedIn::Token(id_of(site, token).await);
+    let cookie = session::begin(&site.server.state, &Caller::anonymous(), by).await.unwrap();
     let request = request.header("cookie", format!("{}={}", cookie.name(), cookie.value()));
     let (parts, body) = site.server.open(request.body(Body::from(body)).unwrap()).await.into_parts();
     let text = to_bytes(body, 1 << 20).await.unwrap();
