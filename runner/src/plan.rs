@@ -32,7 +32,7 @@ use crate::exit::{Exit, Failure};
 use crate::spec::Requests;
 use confined::Confined;
 pub use phases::SHORTEST_MS;
-use section::{Section, nearest};
+use section::nearest;
 pub use testbed::Names;
 use trust::Trust;
 pub use trust::{Limits, Listed};
