@@ -87,7 +87,7 @@ fn vouched(workflow: &Workflow, revision: &Revision) -> Result<(), Cause> {
         return Err(Cause::Event(workflow.event.clone()));
     }
     let measured = revision.commit.as_ref().filter(|_| !revision.dirty);
-    if !measured.is_some_and(|commit| commit.as_str() == workflow.sha.as_str()) {
+    if measured.is_none_or(|commit| commit.as_str() != workflow.sha.as_str()) {
         let measured = match &revision.commit {
             Some(commit) if revision.dirty => format!("a changed checkout of {}", commit.short()),
             Some(commit) => commit.short().to_owned(),
