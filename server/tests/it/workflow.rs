@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use axum::Router;
 use axum::http::StatusCode;
 use axum::response::Redirect;
-use axum::routing::get;
 use jsonwebtoken::jwk::{Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp};
 use plimsoll_domain::report::Report;
@@ -46,7 +45,7 @@ impl Issuer {
             count.fetch_add(1, Ordering::Relaxed);
             keys.clone()
         };
-        Self { url: served(Router::new().route("/.well-known/jwks", get(answer))).await, asked, key }
+        Self { url: served(Router::new().fallback(answer)).await, asked, key }
     }
 
     fn claims(&self) -> Value {
@@ -202,8 +201,8 @@ async fn what_github_did_not_say_to_this_server_is_refused_with_the_reason() {
 async fn keys_come_from_the_issuer_itself_within_bounds() {
     let true_issuer = Issuer::start().await;
     let elsewhere = format!("{}/.well-known/jwks", true_issuer.url);
-    let moved = served(Router::new().route("/.well-known/jwks", get(move || async move { Redirect::to(&elsewhere) })));
-    let huge = served(Router::new().route("/.well-known/jwks", get(|| async { " ".repeat(1 << 20) })));
+    let moved = served(Router::new().fallback(move || async move { Redirect::to(&elsewhere) }));
+    let huge = served(Router::new().fallback(|| async { " ".repeat(1 << 20) }));
     for issuer in [moved.await, huge.await, "http://127.0.0.1:9".to_owned()] {
         let app = trusting(&issuer).await;
         link(&app, "sentiment").await;
