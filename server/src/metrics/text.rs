@@ -34,6 +34,9 @@ pub(super) fn gauges(page: &mut String, of: &Gauges, current: bool) {
     one(page, "github_inbox_pending", "Deliveries of GitHub's that are not handled.", n(of.inbox));
     one(page, "github_inbox_oldest_age_seconds", "Age of the oldest of them.", of.oldest_inbox_s);
     one(page, "github_inbox_given_up", "Deliveries of GitHub's given up in the last day.", n(of.inbox_given_up));
+    one(page, "github_outbox_pending", "Checks and comments that GitHub is to be told.", n(of.untold));
+    one(page, "github_outbox_oldest_age_seconds", "Age of the oldest of them.", of.oldest_untold_s);
+    one(page, "github_outbox_given_up", "Of those, given up in the last day.", n(of.untold_given_up));
     one(page, "uploads_open", "Uploads in parts under way.", n(of.uploads));
     one(page, "uploads_open_bytes", "Bytes received of them.", n(of.upload_bytes));
 }

@@ -30,6 +30,11 @@ pub struct Gauges {
     pub oldest_inbox_s: Option<f64>,
     /// Given up in the last day.
     pub inbox_given_up: i64,
+    /// What GitHub is to be told.
+    pub untold: i64,
+    pub oldest_untold_s: Option<f64>,
+    /// Given up in the last day.
+    pub untold_given_up: i64,
     /// Uploads in parts that are under way.
     pub uploads: i64,
     pub upload_bytes: i64,
@@ -45,7 +50,9 @@ pub async fn read(executor: impl Executor<'_>) -> Result<Gauges> {
                select d.id, o.created_at from deliveries d join outbox o on o.id = d.event
                where d.delivered_at is null and d.failed_at is null
            ), inbox as (
-               select received_at from github_inbox where handled_at is null and failed_at is null)
+               select received_at from github_inbox where handled_at is null and failed_at is null
+           ), untold as (
+               select created_at from github_writes where done_at is null and failed_at is null)
            select
              (select count(*) from open where state = 'queued') as "queued!",
              (select count(*) from open where state = 'leased') as "leased!",
@@ -66,6 +73,9 @@ pub async fn read(executor: impl Executor<'_>) -> Result<Gauges> {
              (select count(*) from inbox) as "inbox!",
              (select extract(epoch from now() - min(received_at))::float8 from inbox) as oldest_inbox_s,
              (select count(*) from github_inbox where failed_at > now() - interval '1 day') as "inbox_given_up!",
+             (select count(*) from untold) as "untold!",
+             (select extract(epoch from now() - min(created_at))::float8 from untold) as oldest_untold_s,
+             (select count(*) from github_writes where failed_at > now() - interval '1 day') as "untold_given_up!",
              (select count(*) from uploads where finished_at is null) as "uploads!",
              (select coalesce(sum(received), 0)::int8 from uploads where finished_at is null) as "upload_bytes!""#
     );

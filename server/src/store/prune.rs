@@ -26,6 +26,8 @@ pub struct Cutoffs {
     pub runners: Timestamp,
     /// Deliveries of GitHub's that were handled, or given up, and came before.
     pub inbox: Timestamp,
+    /// What GitHub was told, or could not be, before.
+    pub told: Timestamp,
 }
 
 /// How much that is.
@@ -40,6 +42,7 @@ pub struct Counts {
     pub events: u64,
     pub runners: u64,
     pub inbox: u64,
+    pub told: u64,
 }
 
 /// Rows of one statement.
@@ -71,7 +74,9 @@ pub async fn count(executor: impl Executor<'_>, before: &Cutoffs) -> Result<Coun
                 and not exists (select 1 from jobs j
                                 where j.runner = r.id and j.state in ('leased', 'running'))) as "runners!",
              (select count(*) from github_inbox
-              where received_at < $7 and (handled_at is not null or failed_at is not null)) as "inbox!""#,
+              where received_at < $7 and (handled_at is not null or failed_at is not null)) as "inbox!",
+             (select count(*) from github_writes
+              where created_at < $8 and (done_at is not null or failed_at is not null)) as "told!""#,
         before.windows.map(to_db),
         to_db(before.live_events),
         to_db(before.sessions),
@@ -79,6 +84,7 @@ pub async fn count(executor: impl Executor<'_>, before: &Cutoffs) -> Result<Coun
         to_db(before.events),
         to_db(before.runners),
         to_db(before.inbox),
+        to_db(before.told),
     )
     .fetch_one(executor)
     .await?;
@@ -91,6 +97,7 @@ pub async fn count(executor: impl Executor<'_>, before: &Cutoffs) -> Result<Coun
         events: row.events.unsigned_abs(),
         runners: row.runners.unsigned_abs(),
         inbox: row.inbox.unsigned_abs(),
+        told: row.told.unsigned_abs(),
     })
 }
 
@@ -201,6 +208,18 @@ pub async fn inbox(executor: impl Executor<'_>, before: Timestamp) -> Result<u64
         "delete from github_inbox where delivery in (
              select delivery from github_inbox
              where received_at < $1 and (handled_at is not null or failed_at is not null)
+             limit $2 for update skip locked)",
+        to_db(before),
+        BATCH,
+    );
+    Ok(done.execute(executor).await?.rows_affected())
+}
+
+pub async fn told(executor: impl Executor<'_>, before: Timestamp) -> Result<u64> {
+    let done = sqlx::query!(
+        "delete from github_writes where id in (
+             select id from github_writes
+             where created_at < $1 and (done_at is not null or failed_at is not null)
              limit $2 for update skip locked)",
         to_db(before),
         BATCH,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::task::JoinSet;
 
-use super::github::inbox;
+use super::github::{deadlines, inbox, progress, send};
 use super::{deliveries, leases, prune};
 use crate::state::AppState;
 use crate::store;
@@ -22,6 +22,12 @@ const DELIVERIES_EVERY: Duration = Duration::from_secs(1);
 const INBOX_EVERY: Duration = Duration::from_secs(1);
 /// While one ends what it has, the other takes what comes.
 const INBOX_LOOPS: usize = 2;
+
+/// What GitHub is to be told is not sent later by more.
+const SEND_EVERY: Duration = Duration::from_secs(1);
+const SEND_LOOPS: usize = 2;
+const PROGRESS_EVERY: Duration = Duration::from_secs(10);
+const DEADLINES_EVERY: Duration = Duration::from_secs(5);
 
 const TIDY_EVERY: Duration = Duration::from_secs(60);
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
@@ -39,6 +45,20 @@ pub fn start(state: &AppState) -> JoinSet<()> {
             inbox::run_once(&state).await
         }));
     }
+    for _ in 0..SEND_LOOPS {
+        tasks.spawn(repeat_within(send::ROUND_WITHIN, state.clone(), "github", SEND_EVERY, |state| async move {
+            send::run_once(&state).await
+        }));
+    }
+    tasks.spawn(repeat(
+        state.clone(),
+        "progress",
+        PROGRESS_EVERY,
+        |state| async move { progress::run_once(&state).await },
+    ));
+    tasks.spawn(repeat(state.clone(), "deadlines", DEADLINES_EVERY, |state| async move {
+        deadlines::run_once(&state).await
+    }));
     tasks.spawn(repeat(state.clone(), "retention", PRUNE_EVERY, |state| async move {
         let now = store::prune::now(state.pool()).await?;
         let done = prune::step(state.pool(), &prune::cutoffs(now, state.retention()), None).await?;

@@ -16,6 +16,8 @@ const UPLOADS: Duration = Duration::from_secs(7 * 24 * 3_600);
 const EVENTS: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// GitHub lets people redeliver what is younger.
 const INBOX: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// Checks are shown for longer, but by then nothing about them is sent again.
+const TOLD: Duration = Duration::from_secs(30 * 24 * 3_600);
 const RUNNERS: Duration = Duration::from_secs(30 * 24 * 3_600);
 
 /// A step ends after about this long, so that whoever waits for it hears something.
@@ -53,6 +55,7 @@ pub fn cutoffs(now: Timestamp, windows_after: Option<Duration>) -> Cutoffs {
         events: ago(EVENTS),
         runners: ago(RUNNERS),
         inbox: ago(INBOX),
+        told: ago(TOLD),
     }
 }
 
@@ -66,6 +69,7 @@ pub async fn step(pool: &Pool, before: &Cutoffs, after: Option<RunId>) -> Result
     done.counts.events = prune::events(pool, before.events).await?;
     done.counts.runners = prune::runners(pool, before.runners).await?;
     done.counts.inbox = prune::inbox(pool, before.inbox).await?;
+    done.counts.told = prune::told(pool, before.told).await?;
     if let Some(windows) = before.windows {
         let until = Instant::now() + STEP;
         while Instant::now() < until && thin_next(pool, windows, &mut done).await? {}
@@ -106,8 +110,8 @@ fn thin(packed: &Packed) -> Result<Vec<u8>, Error> {
 impl Pruned {
     /// How much a step found to do.
     pub fn total(&self) -> u64 {
-        let Counts { reports, live_events, sessions, uploads, deliveries, events, runners, inbox } = self.counts;
-        reports + live_events + sessions + uploads + deliveries + events + runners + inbox
+        let Counts { reports, live_events, sessions, uploads, deliveries, events, runners, inbox, told } = self.counts;
+        reports + live_events + sessions + uploads + deliveries + events + runners + inbox + told
     }
 
     pub fn add(&mut self, other: &Self) {
@@ -120,6 +124,7 @@ impl Pruned {
         sum.events += more.events;
         sum.runners += more.runners;
         sum.inbox += more.inbox;
+        sum.told += more.told;
         self.bytes_before += other.bytes_before;
         self.bytes_after += other.bytes_after;
         self.unreadable += other.unreadable;

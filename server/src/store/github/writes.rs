@@ -28,21 +28,28 @@ pub struct Due {
     pub attempts: i32,
     pub lane: String,
     pub subject: Subject,
+    /// Since it was decided.
+    pub age: Duration,
+    /// Something about the same may have been sent before.
+    pub tried: bool,
     /// All rows about the same that were there when it was taken: whoever reads the state from then on tells them all.
     covers: Vec<i64>,
 }
 
-/// A check is to be told, and with one of a pull request its comment.
+/// A check is to be told, with those whose place it took, and with one of a pull request its comment.
 pub async fn check(executor: impl Executor<'_>, check: Uuid) -> Result<()> {
     sqlx::query!(
         "with told as (
-             select id, project, repository, pull_request,
-                 repository || coalesce('#' || pull_request, '@' || head_sha) as lane
-             from github_checks where id = $1),
+             select c.id, c.project, c.repository, c.pull_request,
+                 c.repository || coalesce('#' || c.pull_request, '@' || c.head_sha) as lane
+             from github_checks n join github_checks c on c.project = n.project and c.head_sha = n.head_sha
+               and (c.kind = 'tag') = (n.kind = 'tag')
+             where n.id = $1
+               and (c.id = n.id or (c.superseded_at is not null and c.told not like 'completed:%'))),
            checks as (
-             insert into github_writes (lane, check_id) select lane, id from told)
+             insert into github_writes (lane, check_id) select lane, id from told order by id)
          insert into github_writes (lane, comment_project, comment_repository, comment_pull)
-         select lane, project, repository, pull_request from told where pull_request is not null",
+         select distinct lane, project, repository, pull_request from told where pull_request is not null",
         check,
     )
     .execute(executor)
@@ -82,6 +89,10 @@ pub async fn take(executor: impl Executor<'_>, most: i64, lease: Duration) -> Re
            update github_writes w set attempts = attempts + 1, next_at = now() + make_interval(secs => $2)
            from due where w.id = due.id
            returning w.id, w.attempts, w.lane, w.check_id, w.comment_project, w.comment_repository, w.comment_pull,
+               extract(epoch from now() - w.created_at)::float8 as "age!",
+               (w.attempts > 1 or exists (
+                   select from github_writes b
+                   where b.check_id = w.check_id and b.id <> w.id and b.attempts > 0)) as "tried!",
                array(select s.id from github_writes s
                      where s.lane = w.lane and s.done_at is null and s.failed_at is null
                        and s.check_id is not distinct from w.check_id
@@ -108,6 +119,8 @@ pub async fn take(executor: impl Executor<'_>, most: i64, lease: Duration) -> Re
                 id: row.id,
                 attempts: row.attempts,
                 lane: row.lane,
+                age: Duration::try_from_secs_f64(row.age).unwrap_or_default(),
+                tried: row.tried,
                 subject: subject(row.check_id, row.comment_project, row.comment_repository, row.comment_pull)?,
                 covers: row.covers,
             })

@@ -1,13 +1,17 @@
 //! GitHub: what an event starts, and what is told there. Events are hints: what is done about one is worked out from
 //! how things are when it is handled, so that it is no harm when one is late, comes twice or comes in another order.
 
+pub mod deadlines;
+mod facts;
 mod filter;
 pub mod inbox;
 mod installations;
 mod outdated;
 pub mod plan;
+pub mod progress;
 pub mod pulls;
 pub mod pushes;
+pub mod send;
 pub mod start;
 pub mod tags;
 

@@ -15,6 +15,7 @@ mod payloads;
 mod places;
 mod plan;
 mod pulls;
+mod send;
 mod setup;
 mod starts;
 mod webhook;

@@ -1,6 +1,6 @@
 //! Runs that somebody asks for, from the request to the verdict.
 
-mod actor;
+pub(crate) mod actor;
 mod asking;
 mod backfill;
 mod chaos;
