@@ -42,7 +42,7 @@ impl Args {
             return Ok(writeln!(out, "{document}")?);
         }
         let verb = if self.dry_run { "Would remove" } else { "Removed" };
-        let Counts { reports, live_events, sessions, uploads, deliveries, events, runners, inbox } = done.counts;
+        let Counts { reports, live_events, sessions, uploads, deliveries, events, runners, inbox, told } = done.counts;
         let size = match self.dry_run {
             true => String::new(),
             false => format!(" ({} → {})", mebibytes(done.bytes_before), mebibytes(done.bytes_after)),
@@ -51,7 +51,7 @@ impl Args {
         writeln!(
             out,
             "{verb} {live_events} live events, {sessions} sessions, {uploads} uploads, {deliveries} deliveries, \
-             {events} events, {runners} runners, {inbox} deliveries of GitHub's."
+             {events} events, {runners} runners, {inbox} deliveries of GitHub's, {told} things told to GitHub."
         )?;
         if done.unreadable > 0 {
             writeln!(out, "{} reports could not be read and are as they were.", done.unreadable)?;

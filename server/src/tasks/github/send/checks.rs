@@ -3,10 +3,10 @@
 use uuid::Uuid;
 
 use super::{Failed, Target, digest};
-use crate::github::text::{CheckText, Status};
+use crate::github::text::{CheckText, Status, check_name};
 use crate::github::{CheckWrite, Error};
 use crate::state::AppState;
-use crate::store::github::checks::{self, Check, Conclusion, Kind};
+use crate::store::github::checks::{self, Check, Conclusion};
 use crate::store::github::writes::Due;
 use crate::tasks::github::facts::Facts;
 
@@ -29,7 +29,7 @@ const CONCLUDED: &str = "completed:";
 
 /// Another took its place: it ends, if GitHub ever heard of it. It is not made now, or it would be the newest.
 async fn end(target: &Target<'_>, due: &Due, check: &Check) -> Result<(), Failed> {
-    let name = name(check);
+    let name = check_name(&check.project, check.kind);
     let text = CheckText {
         status: Status::Completed,
         conclusion: Some(Conclusion::Cancelled),
@@ -54,7 +54,7 @@ async fn stand(target: &Target<'_>, due: &Due, check: Check, concluded: bool) ->
     if concluded && text.status != Status::Completed {
         return Ok(());
     }
-    let (name, told) = (name(check), told(&text));
+    let (name, told) = (check_name(&check.project, check.kind), told(&text));
     if check.told.as_ref() == Some(&told)
         && let Some(id) = check.check_run
     {
@@ -98,13 +98,4 @@ async fn put(target: &Target<'_>, known: Option<i64>, write: &CheckWrite<'_>) ->
 
 fn told(text: &CheckText) -> String {
     format!("{}:{}", text.status.name(), digest(text))
-}
-
-/// The same for ever, since a required check is found by its name. That of a release is another, so that it never stands
-/// for the one that a merge waits for.
-fn name(check: &Check) -> String {
-    match check.kind {
-        Kind::Branch | Kind::PullRequest | Kind::MergeGroup => format!("plimsoll/{}", check.project),
-        Kind::Tag => format!("plimsoll/{} release", check.project),
-    }
 }
