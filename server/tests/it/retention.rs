@@ -109,6 +109,7 @@ async fn what_only_the_recent_past_needs_goes() {
         events: 3,
         runners: 2,
         inbox: 2,
+        told: 0,
         reports: 0,
     };
     assert_eq!(would, wanted);
