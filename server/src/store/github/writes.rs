@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use plimsoll_domain::ids::{ProjectSlug, RunId};
+use plimsoll_domain::ids::ProjectSlug;
 use uuid::Uuid;
 
 use super::super::{Executor, Result, corrupt};
@@ -51,24 +51,6 @@ pub async fn check(executor: impl Executor<'_>, check: Uuid) -> Result<()> {
          insert into github_writes (lane, comment_project, comment_repository, comment_pull)
          select distinct lane, project, repository, pull_request from told where pull_request is not null",
         check,
-    )
-    .execute(executor)
-    .await?;
-    Ok(())
-}
-
-/// What a run decides is to be told anew.
-pub async fn of_run(executor: impl Executor<'_>, run_id: RunId) -> Result<()> {
-    sqlx::query!(
-        "with told as (
-             select id, project, repository, pull_request,
-                 repository || coalesce('#' || pull_request, '@' || head_sha) as lane
-             from github_checks where run_id = $1),
-           checks as (
-             insert into github_writes (lane, check_id) select lane, id from told)
-         insert into github_writes (lane, comment_project, comment_repository, comment_pull)
-         select distinct lane, project, repository, pull_request from told where pull_request is not null",
-        run_id.0,
     )
     .execute(executor)
     .await?;
